@@ -13,8 +13,8 @@ type Budget struct {
 	// Disrupted are the names in status.disruptedPods: pods whose eviction is counted
 	// already.
 	Disrupted map[string]bool
-	// Strict is set if the budget selects as the API says: an empty selector selects all pods, and
-	// pods without labels are selected like others.
+	// Strict is set if the budget selects as the API says: an empty selector selects all pods,
+	// and pods without labels are selected like others.
 	Strict bool
 	// Recorded is the API object in the form in which a record of the scheduler's inputs
 	// holds it (edge/recording); "" unless a record is kept.

@@ -21,8 +21,8 @@ type ResourceClaim struct {
 	API *resourcev1.ResourceClaim
 	// Ask is equal for claims with the same spec.
 	Ask string
-	// Nodes selects the nodes where the allocated devices can be used, nil for all;
-	// NodesError is set if that selector does not parse.
+	// Nodes selects the nodes where the allocated devices can be used, nil for all; NodesError
+	// is set if the allocation's node selector does not parse.
 	Nodes      *match.NodeSelector
 	NodesError error
 }
@@ -48,8 +48,8 @@ func (c *ResourceClaim) IndexKey() string {
 	return ""
 }
 
-// ConfirmedBy reports whether the API shows an allocation of the claim, so that the
-// assumed one is not needed any more. The scheduler assumes nothing else of a claim.
+// ConfirmedBy reports whether shown, a state of the claim in the API, has an allocation, so
+// that the assumed one is not needed any more. The scheduler assumes nothing else of a claim.
 func (c *ResourceClaim) ConfirmedBy(shown Object) bool {
 	s, ok := shown.(*ResourceClaim)
 	return ok && s.Allocation() != nil
@@ -70,7 +70,7 @@ type DeviceClass struct {
 // DeviceTaintRule adds a taint to the devices that its selector selects.
 type DeviceTaintRule struct {
 	Meta
-	// Driver, Pool and Device select devices by name; nil selects all.
+	// Driver, Pool and Device select devices by name, all three together; nil selects all.
 	Driver, Pool, Device *string
 	// SelectsNone is set if the rule has no selector: it taints no device.
 	SelectsNone bool
@@ -82,10 +82,10 @@ type PodClaim struct {
 	// Claim is the name of the ResourceClaim. Entries that need no claim are left out of
 	// Pod.Claims.
 	Claim string
-	// Owned is set if the claim was created for the pod from a template, and so must be
-	// owned by the pod.
+	// Owned is set if the claim is created for the pod from a template, and so must be owned by
+	// the pod.
 	Owned bool
-	// Error is why the name is not known; "" if it is.
+	// Error says why the claim's name is not known; "" if it is.
 	Error string
 }
 
@@ -96,9 +96,10 @@ type ExtendedRequest struct {
 	// Count may be 0: the container names the resource and requests none.
 	Count     int64
 	Container string
-	// At is the container's index, counting init containers first.
+	// At is the container's index among all containers of the pod, init containers first.
 	At int
-	// Request is the name of the device request that stands for it in a ResourceClaim.
+	// Request is the name of the device request that stands for this request in a
+	// ResourceClaim.
 	Request string
 	// Passing is set for an init container that ends before the next container starts (it
 	// is not a sidecar).

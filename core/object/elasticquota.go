@@ -21,10 +21,10 @@ type ElasticQuota struct {
 	Min, Max Amounts
 	// Parent is the key of the ElasticQuota that this one is a part of, "" for none.
 	Parent string
-	// Parts are the namespaces whose ElasticQuotas may be a part of this one; "*" stands for
-	// all.
+	// Parts are the namespaces whose ElasticQuotas may name this one as their Parent; "*"
+	// stands for all.
 	Parts []string
-	// Unreadable says what of min or max cannot be read, and why; "" if all can. Until it is
+	// Unreadable says what of min or max cannot be read, and why; "" if all can. Until that is
 	// mended, no pod of the namespace is placed, and none is preempted for another queue.
 	Unreadable string
 	// Faults says what of the object is wrong, and what counts instead; nil for nothing.
@@ -33,8 +33,8 @@ type ElasticQuota struct {
 	Used Amounts
 }
 
-// Alike reports whether two states of an ElasticQuota are equal in all but the version and
-// the status.
+// Alike reports whether two states of an ElasticQuota are equal in all but the version, the
+// status and Recorded.
 func (q *ElasticQuota) Alike(r *ElasticQuota) bool {
 	return q.UID == r.UID && q.Namespace == r.Namespace && q.Name == r.Name && q.Created.Equal(r.Created) && q.Parent == r.Parent && slices.Equal(q.Parts, r.Parts) &&
 		(q.Min == nil) == (r.Min == nil) && (q.Max == nil) == (r.Max == nil) &&
@@ -47,9 +47,9 @@ const (
 	PartsAnnotation  = "berth.dev/part-quotas"  // its Parts, separated by commas
 )
 
-// Admits reports whether an ElasticQuota of the namespace may be a part of this one. What it
-// uses counts here then, and its pods may take back what this one is guaranteed: so whoever
-// writes that one does not decide alone.
+// Admits reports whether Parts lets an ElasticQuota of the namespace be a part of this one.
+// What a part uses counts here, too, and its pods may take back what this one is guaranteed: so
+// whoever writes the part does not decide alone.
 func (q *ElasticQuota) Admits(namespace string) bool {
 	return slices.Contains(q.Parts, namespace) || slices.Contains(q.Parts, "*")
 }
@@ -73,7 +73,7 @@ func (l Amounts) Of(name v1.ResourceName) (int64, bool) {
 	return l[at].Value, true
 }
 
-// Set gives the resource of the amount that amount.
+// Set sets the amount of the resource to a, and adds the resource if the list has none of it.
 func (l *Amounts) Set(a Amount) {
 	at, listed := slices.BinarySearchFunc(*l, a.Name, func(a Amount, name v1.ResourceName) int { return cmp.Compare(a.Name, name) })
 	if listed {

@@ -16,11 +16,11 @@ type Node struct {
 	UID           types.UID
 	Name          string
 	Labels        map[string]string
-	Annotations   map[string]string // only compared: a change is an event
+	Annotations   map[string]string // only compared: a change may wake pods
 	Unschedulable bool
 	Taints        []v1.Taint
 	Conditions    []NodeCondition // sorted by type; only compared
-	// PreemptionPolicy is spec.podPreemptionPolicy; only compared.
+	// PreemptionPolicy is spec.podPreemptionPolicy; only compared: a change may wake pods.
 	PreemptionPolicy *v1.NodePodPreemptionPolicy
 
 	Allocatable resource.Vector
@@ -75,8 +75,8 @@ func sameImage(a, b Image) bool { return a.Bytes == b.Bytes && slices.Equal(a.Na
 func (n *Node) Subject() match.Subject { return match.Subject{Name: n.Name, Labels: n.Labels} }
 
 // Declares reports whether the node declares all of the features, which are sorted. As
-// kube-scheduler it walks both lists once: in a list that is out of order, a feature that comes too
-// late counts as not declared.
+// kube-scheduler it walks both lists once: if the node's list is out of order, a feature that
+// comes too late counts as not declared.
 func (n *Node) Declares(features []string) bool {
 	at := 0
 	for _, f := range features {

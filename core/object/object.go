@@ -38,8 +38,8 @@ const (
 	Pods = Kinds
 )
 
-// kinds are the API's names of each kind. A name that a kind before has, too, is followed by
-// the group.
+// kinds are the API's names of each kind. If an earlier kind has the same name in manifests,
+// name is that with the group, as in PodGroup.scheduling.x-k8s.io.
 var kinds = [Kinds + 1]struct {
 	name, group, version, resource string
 	namespaced                     bool
@@ -61,11 +61,12 @@ var kinds = [Kinds + 1]struct {
 	Pods:                   {"Pod", "", "v1", "pods", true},
 }
 
-// String returns the name of the kind, which no other has: the one in manifests, such as
+// String returns the name of the kind, which no other kind has: the one in manifests, such as
 // PersistentVolumeClaim, or PodGroup.scheduling.x-k8s.io.
 func (k Kind) String() string { return kinds[k].name }
 
-// ManifestName returns the name of the kind in manifests, such as PodGroup.
+// ManifestName returns the name of the kind in manifests, such as PodGroup. PodGroups and
+// CoschedulingGroups share it.
 func (k Kind) ManifestName() string {
 	name, _, _ := strings.Cut(kinds[k].name, ".")
 	return name
@@ -77,8 +78,8 @@ func (k Kind) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: kinds[k].group, Version: kinds[k].version}
 }
 
-// EventResource returns kube-scheduler's name of the kind in events for plugins:
-// storage.k8s.io/CSINode.
+// EventResource returns kube-scheduler's name of the kind in events for plugins, with the group
+// unless that is the core group: storage.k8s.io/CSINode.
 func (k Kind) EventResource() string {
 	if kinds[k].group == "" {
 		return k.ManifestName()
@@ -103,7 +104,7 @@ func KindOf(name string) (Kind, bool) {
 	return 0, false
 }
 
-// KindNames returns the names of all kinds, in their order.
+// KindNames returns the names of all kinds (Kind.String), in their order.
 func KindNames() []string {
 	names := make([]string, Kinds)
 	for k := range Kinds {

@@ -8,8 +8,8 @@ import (
 )
 
 // OnlySchedulerWrote reports whether two states of a pod differ only in what the scheduler
-// writes to a pod's status, so that the change wakes no pod. It returns false if the API
-// objects are not kept (Pod.API).
+// writes to a pod's status, or not at all, so that the change wakes no pod. It returns false if
+// the API objects are not kept (Pod.API), or the pod was bound.
 func OnlySchedulerWrote(old, now *Pod) bool {
 	if old.API == nil || now.API == nil || old.UID != now.UID || old.NodeName != now.NodeName {
 		return false

@@ -29,8 +29,8 @@ type Pod struct {
 	Terminal      bool // status.phase is Succeeded or Failed
 	Running       bool // status.phase is Running
 	Failed        bool // status.phase is Failed
-	// Disrupted is true when the pod carries DisruptionTarget=True with
-	// reason PreemptionByScheduler.
+	// Disrupted is set if the pod has the condition DisruptionTarget with status True and
+	// reason PreemptionByScheduler: it is a victim of preemption.
 	Disrupted bool
 	// SchedulingGroup is spec.schedulingGroup, nil for a pod of no group. The machine also
 	// sets the name in pods that are in a group by their labels.
@@ -97,7 +97,8 @@ type SchedulingGroup struct {
 	Owners string
 }
 
-// Owners returns the owners of a pod with the PodGroupLabel, as SchedulingGroup has them.
+// Owners returns SchedulingGroup.Owners, which only a pod with the PodGroupLabel has; "" for
+// any other pod.
 func (p *Pod) Owners() string {
 	if p.SchedulingGroup == nil {
 		return ""
@@ -105,7 +106,7 @@ func (p *Pod) Owners() string {
 	return p.SchedulingGroup.Owners
 }
 
-// InPodGroup returns the SchedulingGroup that names the PodGroup; nil for "".
+// InPodGroup returns the SchedulingGroup with the GroupName name, without Owners; nil for "".
 func InPodGroup(name string) *SchedulingGroup {
 	if name == "" {
 		return nil
@@ -154,15 +155,16 @@ func (p *Pod) NamespacedName() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
-// GroupKey returns the namespace and name of the pod's PodGroup, which is in the pod's
-// namespace.
+// GroupKey returns the namespace and GroupName of the pod's group, which is in the pod's
+// namespace. The name is "" for a pod of no group.
 func (p *Pod) GroupKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.PodGroup()}
 }
 
-// Alike reports whether two states of a placed pod are equal in all that decisions about
-// other pods read: its resources, ports and volumes, labels and affinity terms, and what
-// preemption reads. They usually are when the API shows a binding that was assumed.
+// Alike reports whether two states of a placed pod are equal in all that decisions about other
+// pods read: its resources, ports and volumes, labels and affinity terms, and what preemption
+// reads. They usually are when the API shows a binding that was assumed. The node is not
+// compared.
 func (p *Pod) Alike(q *Pod) bool {
 	return p.UID == q.UID && p.Namespace == q.Namespace && p.Name == q.Name &&
 		p.Priority == q.Priority && p.Terminating == q.Terminating && p.Terminal == q.Terminal && p.Started.Equal(q.Started) &&
@@ -179,8 +181,8 @@ func sameClaims(a, b []v1.NodeAllocatableResourceClaimStatus) bool {
 	})
 }
 
-// With returns a copy of the pod whose devices take exactly these amounts of its node's
-// resources. Claiming must be set.
+// With returns a copy of the pod whose devices take exactly the amounts fromDevices of its
+// node's resources, with the demand that follows. Claiming must be set.
 func (p *Pod) With(fromDevices []v1.NodeAllocatableResourceClaimStatus) *Pod {
 	now := *p
 	now.FromDevices = fromDevices

@@ -24,21 +24,21 @@ type PodGroup struct {
 	Gang bool
 	// MinCount is how many pods of a gang must fit for any to be bound.
 	MinCount int
-	// MinResources is what must be free on all nodes together, the pods of the group taken off,
-	// before one of its pods is tried (spec.minResources); nil for nothing.
+	// MinResources is what must be free on all nodes together before one of the group's pods is
+	// tried (spec.minResources); nil for nothing. What pods of the group use counts as free.
 	MinResources *Amounts
 	// PermitTimeout is how long a pod of the group waits in Permit; 0: as long as the plugin
 	// says.
 	PermitTimeout time.Duration
-	// TopologyKey is the node label of which all its pods' nodes must have one value, ""
-	// for none.
+	// TopologyKey is the node label of which the nodes of all pods of the group must have one
+	// value, "" for none.
 	TopologyKey string
-	// Required and Preferred are the levels of GroupTopology in one domain of which its pods
-	// must be placed, and are placed where that is possible: the annotations as written, ""
-	// for none.
+	// Required is the level of GroupTopology in one domain of which the group's pods must be
+	// placed. Preferred is the level in one domain of which they are placed where that is
+	// possible. Both are annotations as written, "" for none.
 	Required, Preferred string
-	// Priority is spec.priority, 0 without one. The pods of the group have their own, and
-	// only those count in a group that is not Kubernetes' own.
+	// Priority is spec.priority, 0 without one. The pods of the group have priorities of their
+	// own, and only those count in a group that is not Kubernetes' own.
 	Priority int32
 	// PreemptedWhole is set if all pods of the group are preempted when one is
 	// (spec.disruptionMode all).
@@ -55,7 +55,7 @@ const (
 	PreferredTopology = "berth.dev/preferred-topology" // its Preferred
 )
 
-// Needs returns MinResources as a list.
+// Needs returns the amounts in MinResources; nil for none.
 func (g *PodGroup) Needs() Amounts {
 	if g.MinResources == nil {
 		return nil
@@ -67,22 +67,22 @@ func (g *PodGroup) Needs() Amounts {
 // is to be.
 type GroupStatus struct {
 	Phase      GroupPhase
-	OccupiedBy string // the Owners of the pod that came first
-	Running    int    // pods in each phase
-	Succeeded  int
-	Failed     int
+	OccupiedBy string // the Owners of its first pod, set once it has as many pods as it needs
+	Running    int    // number of its pods that run
+	Succeeded  int    // number of its pods that have succeeded
+	Failed     int    // number of its pods that have failed
 }
 
-// GroupPhase is how far a PodGroup of scheduler-plugins is; "" while nobody has said.
+// GroupPhase is how far a PodGroup of scheduler-plugins is; "" while its status names no phase.
 type GroupPhase string
 
 // The phases. GroupFinished and GroupFailed are final.
 const (
 	GroupPending    GroupPhase = "Pending"    // it has fewer pods than it needs
 	GroupScheduling GroupPhase = "Scheduling" // fewer than it needs run or have succeeded
-	GroupRunning    GroupPhase = "Running"
-	GroupFinished   GroupPhase = "Finished" // as many as it needs have succeeded
-	GroupFailed     GroupPhase = "Failed"   // as many as it needs have run, and one has failed
+	GroupRunning    GroupPhase = "Running"    // as many as it needs run or have succeeded
+	GroupFinished   GroupPhase = "Finished"   // as many as it needs have succeeded
+	GroupFailed     GroupPhase = "Failed"     // as many as it needs have run, and one has failed
 )
 
 // Final reports whether no other phase follows.
@@ -116,7 +116,8 @@ func GroupName(source, name string) string {
 	return source + "/" + name
 }
 
-// GroupSource returns the source and the rest of a GroupName.
+// GroupSource returns the source and the rest of a GroupName. The source is "" for Kubernetes'
+// own PodGroup.
 func GroupSource(group string) (source, name string) {
 	if source, name, found := strings.Cut(group, "/"); found {
 		return source, name
@@ -128,11 +129,11 @@ func GroupSource(group string) (source, name string) {
 // is the API of sigs.k8s.io/scheduler-plugins.
 const SchedulerPlugins = "scheduling.x-k8s.io"
 
-// PodGroupLabel is the label of a pod that names such a PodGroup.
+// PodGroupLabel is the label of a pod that names its PodGroup of scheduling.x-k8s.io.
 const PodGroupLabel = SchedulerPlugins + "/pod-group"
 
-// GroupObject returns the kind and the name of the object of the group with this GroupName;
-// false for "" and for a group that is labels alone.
+// GroupObject returns the kind and the name of the API object of the group with this GroupName;
+// false for "" and for a group that labels of pods alone make.
 func GroupObject(group string) (of Kind, name string, ok bool) {
 	switch source, name := GroupSource(group); source {
 	case "":
@@ -143,13 +144,14 @@ func GroupObject(group string) (of Kind, name string, ok bool) {
 	return 0, "", false
 }
 
-// FromLabels reports whether the source is labels alone.
+// FromLabels reports whether groups from the source are made by labels of pods alone, without
+// an API object.
 func FromLabels(source string) bool { return source != "" && source != SchedulerPlugins }
 
-// MinAvailableLabel returns the label that says how many pods of a group must be placed
-// together, for a source that is labels alone; NameLabel returns the label that names the
-// group.
+// MinAvailableLabel returns the pod label that says how many pods of a group must be placed
+// together, for a source whose groups labels alone make.
 func MinAvailableLabel(source string) string { return source + "/min-available" }
 
-// NameLabel is described with MinAvailableLabel.
+// NameLabel returns the pod label that names the pod's group, for a source whose groups labels
+// alone make.
 func NameLabel(source string) string { return source + "/name" }

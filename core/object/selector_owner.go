@@ -26,7 +26,7 @@ type SelectorOwner struct {
 	// Requirements is the selector of a ReplicaSet or StatefulSet; nil if there is none or
 	// it does not parse.
 	Requirements labels.Requirements
-	// Key identifies the kind and the selector.
+	// Key identifies the kind and the selector: owners with equal keys select the same pods.
 	Key string
 	// Recorded is the API object in the form in which a record of the scheduler's inputs
 	// holds it (edge/recording); "" unless a record is kept.

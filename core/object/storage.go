@@ -14,20 +14,20 @@ import (
 // PersistentVolumeClaim is what the scheduler reads of one claim.
 type PersistentVolumeClaim struct {
 	Meta
-	Class      string // its storage class, "" for none
+	Class      string // name of its storage class, "" for none
 	VolumeName string // spec.volumeName
 	// BindCompleted is set if the volume controller completed the binding (annotation
 	// pv.kubernetes.io/bind-completed).
 	BindCompleted bool
 	Lost          bool // status.phase is Lost: its volume is gone
 	Terminating   bool
-	Sized         bool  // it requests storage
+	Sized         bool  // it states how much storage it requests
 	Bytes         int64 // the storage requested
 	Modes         []v1.PersistentVolumeAccessMode
 	VolumeMode    v1.PersistentVolumeMode // never empty
 	Attributes    string                  // spec.volumeAttributesClassName
-	// Selector selects volumes by labels, nil selects all; SelectorError is set if it does
-	// not parse.
+	// Selector selects volumes by labels, nil selects all; SelectorError is set if the claim's
+	// selector does not parse.
 	Selector      labels.Selector
 	SelectorError error
 	// Owner is the UID of the controlling owner: the pod, for the claim of a generic
@@ -48,15 +48,15 @@ type PersistentVolume struct {
 	Class       string
 	Available   bool // status.phase is Available
 	Terminating bool
-	Bytes       int64
+	Bytes       int64 // its capacity
 	Modes       []v1.PersistentVolumeAccessMode
 	VolumeMode  v1.PersistentVolumeMode // never empty
-	Attributes  string
-	Claim       *ClaimReference // spec.claimRef; nil: free
+	Attributes  string                  // spec.volumeAttributesClassName
+	Claim       *ClaimReference         // spec.claimRef; nil: reserved for no claim
 	// ByController is set if the volume was bound by a controller, not by a user
 	// (annotation pv.kubernetes.io/bound-by-controller).
 	ByController bool
-	Nodes        *match.NodeSelector // required node affinity
+	Nodes        *match.NodeSelector // required node affinity; nil matches every node
 	// Pin is a label that Nodes requires with one of some values, by which volumes for a
 	// node are found fast; nil if there is none.
 	Pin    *LabelPin
@@ -66,7 +66,8 @@ type PersistentVolume struct {
 	Migrated *MigratedVolume
 }
 
-// CompareSize compares volumes by size, the smallest first, then by UID, then by name.
+// CompareSize compares volumes by size, then by UID, then by name: below 0 if v comes first,
+// the smaller one, above 0 if o does.
 func (v *PersistentVolume) CompareSize(o *PersistentVolume) int {
 	return cmp.Or(cmp.Compare(v.Bytes, o.Bytes), cmp.Compare(v.UID, o.UID), cmp.Compare(v.Name, o.Name))
 }
@@ -114,8 +115,8 @@ type StorageClass struct {
 	// MigratedTo is the CSI driver that replaces an in-tree provisioner, "" for other
 	// classes.
 	MigratedTo string
-	// HasBindingMode is set if volumeBindingMode is, WaitForFirstConsumer if it has that
-	// value.
+	// HasBindingMode is set if the class states a volumeBindingMode, WaitForFirstConsumer if
+	// that is WaitForFirstConsumer.
 	HasBindingMode, WaitForFirstConsumer bool
 	// Topologies are spec.allowedTopologies: where volumes can be provisioned; empty means
 	// everywhere.
@@ -131,7 +132,8 @@ type CSINode struct {
 	Migrated string
 }
 
-// ForNode returns a CSINode for another node with the same drivers, without UID.
+// ForNode returns a copy of the CSINode for another node, with that node's name and without
+// UID.
 func (c *CSINode) ForNode(name string) *CSINode {
 	other := *c
 	other.Name, other.UID = name, ""
@@ -176,16 +178,17 @@ type CSIDriver struct {
 type CSIStorageCapacity struct {
 	Meta
 	Class string
-	// Bytes is the size of the largest volume that can be provisioned (maximumVolumeSize,
-	// else capacity); without Known none can.
+	// Bytes is the size of the largest volume that can be provisioned (maximumVolumeSize, else
+	// capacity). Known is false if the object states neither: no volume can be provisioned
+	// then.
 	Bytes int64
 	Known bool
 	// Free is the available capacity in bytes, 0 if it is not known.
 	Free  int64
-	Nodes labels.Selector // nil: no node
+	Nodes labels.Selector // the nodes that can reach the storage, by labels; nil: no node
 }
 
-// IndexKey returns the storage class.
+// IndexKey returns the name of the storage class, under which the table lists the capacity.
 func (c *CSIStorageCapacity) IndexKey() string { return c.Class }
 
 // VolumeAttachment is a volume that is attached to a node, or is to be.

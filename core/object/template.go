@@ -8,7 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// AppendTemplate appends all fields that decide on which nodes a pending pod may run and
+// AppendTemplate appends to key all fields that decide on which nodes a pending pod may run and
 // which pods it may preempt. Replicas of one workload usually have equal templates. Names,
 // status and what only scores depend on are left out.
 func (p *Pod) AppendTemplate(key []byte) []byte {
@@ -47,7 +47,7 @@ func (p *Pod) AppendTemplate(key []byte) []byte {
 	return key
 }
 
-// appendLabels appends the labels, sorted by key.
+// appendLabels appends the labels, sorted by key, to a template.
 func appendLabels(key []byte, labels map[string]string) []byte {
 	var room [16]string
 	names := slices.AppendSeq(room[:0], maps.Keys(labels)) // any order: sorted below
@@ -71,7 +71,7 @@ func appendVector(key []byte, v *resource.Vector) []byte {
 	return key
 }
 
-// appendString appends s with its length in front.
+// appendString appends s to a template, with its length in front.
 func appendString(key []byte, s string) []byte {
 	return append(binary.AppendUvarint(key, uint64(len(s))), s...)
 }

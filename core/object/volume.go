@@ -8,11 +8,11 @@ import (
 
 // Volume is a volume of a pod that decisions depend on.
 type Volume struct {
-	// Claim is the name of the PersistentVolumeClaim that it uses, if Claimed. The claim of
-	// a generic Ephemeral volume is created for the pod, and owned by it.
+	// Claim is the name of the PersistentVolumeClaim that the volume uses, if Claimed. The
+	// claim of a generic Ephemeral volume is created for the pod, and owned by it.
 	Claim              string
 	Claimed, Ephemeral bool
-	Disk               *Disk
+	Disk               *Disk // nil unless the volume is of a DiskKind
 	// Migrated is set for an in-tree volume without a claim that a CSI driver serves. Disk
 	// may be set as well.
 	Migrated *MigratedVolume
@@ -35,14 +35,15 @@ const (
 // Disk is an in-tree volume that the pod's spec names directly, without a claim.
 type Disk struct {
 	Kind     DiskKind
-	Name     string // PD name, volume ID, IQN, or RBD image
-	Pool     string // RBD
-	Monitors []string
+	Name     string   // PD name, volume ID, IQN, or RBD image
+	Pool     string   // RBD
+	Monitors []string // RBD
 	ReadOnly bool
 }
 
-// Conflicts reports whether two pods with these disks may not be on one node. Pods that
-// only read may share a disk, except for EBS.
+// Conflicts reports whether two pods with these disks may not be on one node. Pods that only
+// read may share a disk, except for EBS. RBD images are one disk only if the pool is the same
+// and they have a monitor in common.
 func (d *Disk) Conflicts(o *Disk) bool {
 	switch {
 	case d.Kind != o.Kind || d.Name != o.Name:
@@ -65,8 +66,8 @@ func (p *Pod) UsesPVC(name string, ephemeral bool) bool {
 	})
 }
 
-// PVCs returns the names of the PersistentVolumeClaims that volumes of the pod use. The
-// claims of ephemeral volumes are included only if ephemeral is set.
+// PVCs returns the names of the PersistentVolumeClaims that volumes of the pod use, one for
+// each volume. The claims of ephemeral volumes are included only if ephemeral is set.
 func (p *Pod) PVCs(ephemeral bool) (names []string) {
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && (ephemeral || !v.Ephemeral) {
