@@ -11,9 +11,9 @@ import (
 type Range struct{ From, To int }
 
 // Rows calls f with disjoint ranges that cover [0, n), in parallel on at most workers
-// goroutines, each range at least about grain rows long. It returns when all calls are
-// done. A panic in f is raised again in the caller: as a *recovered.Panic if there is more
-// than one worker.
+// goroutines, each range about grain rows long or longer. It returns when all calls are done.
+// With one worker it calls f itself, once unless n is 0. A panic in f is raised again in the
+// caller: as a *recovered.Panic if there is more than one worker.
 func Rows(n, workers, grain int, f func(Range)) {
 	workers = min(workers, n/max(grain, 1))
 	if workers <= 1 {
@@ -27,8 +27,8 @@ func Rows(n, workers, grain int, f func(Range)) {
 
 // Each calls f for each i in [0, n), in parallel on at most workers goroutines, and returns
 // when all calls are done. A goroutine takes the next i when it is done with one, so that a
-// slow core delays nothing. f must not depend on which other calls are done. A panic in f
-// is raised again in the caller, as Rows does.
+// slow core delays nothing. f must not depend on which other calls are done. A panic in f is
+// raised again in the caller: as a *recovered.Panic if there is more than one worker.
 func Each(n, workers int, f func(i int)) {
 	if workers = min(workers, n); workers <= 1 {
 		for i := range n {
@@ -39,7 +39,8 @@ func Each(n, workers int, f func(i int)) {
 	each(n, workers, f)
 }
 
-// each does the work of Rows and Each on several goroutines.
+// each calls f for each i in [0, n) on that many workers, of which the caller is one. If calls
+// panic, it does all others, then panics with the *recovered.Panic of the lowest i.
 func each(n, workers int, f func(i int)) {
 	var wg sync.WaitGroup
 	var taken atomic.Int64
