@@ -17,7 +17,7 @@ type Panic struct {
 	// Value is the text of the panic's value. It is made where the panic is recovered,
 	// as a plugin may change the value later.
 	Value string
-	// Site is the file and line that raised the panic.
+	// Site is the file and line that raised the panic, such as filter.go:12.
 	Site string
 	// Stack is the stack of the goroutine that panicked. It is set if that goroutine may be
 	// gone when the panic is reported.
@@ -39,7 +39,7 @@ func From(what string, value any) *Panic {
 	return &Panic{What: what, Value: fmt.Sprint(value), Site: site()}
 }
 
-// WithStack sets Stack to the present goroutine's stack, unless it is set, and returns p.
+// WithStack sets Stack to the present goroutine's stack, unless Stack is set, and returns p.
 func (p *Panic) WithStack() *Panic {
 	if p.Stack == "" {
 		p.Stack = string(debug.Stack())
@@ -47,8 +47,8 @@ func (p *Panic) WithStack() *Panic {
 	return p
 }
 
-// site returns the file and line that raised the panic which is being recovered. Call it in
-// the deferred function.
+// site returns the file, without its directory, and the line that raised the panic which is
+// being recovered. Call it in the deferred function.
 func site() string {
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
