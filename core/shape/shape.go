@@ -10,9 +10,9 @@ import (
 // MaxPoint is the highest score of a point of a shape.
 const MaxPoint = 10
 
-// Tabulate returns the score, 0 to 100, for each utilization from 0 to 100 percent:
-// straight lines between the points, level before the first and after the last. A point's
-// score of 10 counts as 100. There must be a point.
+// Tabulate returns the score, 0 to 100, for each utilization from 0 to 100 percent: straight
+// lines between the points, level before the first and after the last. Fractions are cut. A
+// point's score of 10 counts as 100. There must be a point.
 func Tabulate(points []configv1.UtilizationShapePoint) (f [101]int64) {
 	for p := range f {
 		f[p] = at(points, int64(p))
@@ -20,7 +20,7 @@ func Tabulate(points []configv1.UtilizationShapePoint) (f [101]int64) {
 	return f
 }
 
-// at returns the score for utilization p, in percent.
+// at returns the score, 0 to 100, for utilization p, in percent.
 func at(points []configv1.UtilizationShapePoint, p int64) int64 {
 	const scale = 100 / MaxPoint
 	for i, point := range points {
@@ -38,7 +38,7 @@ func at(points []configv1.UtilizationShapePoint, p int64) int64 {
 }
 
 // Validate returns the errors of a shape with these points, reported at path, in
-// kube-scheduler's words.
+// kube-scheduler's words; nil if it is valid.
 func Validate(path *field.Path, points []configv1.UtilizationShapePoint) field.ErrorList {
 	if len(points) == 0 {
 		return field.ErrorList{field.Required(path, "at least one point must be specified")}
