@@ -11,9 +11,9 @@ type Follower struct {
 	ExactTries bool
 
 	revision, placements uint64 // revisions of the table up to which all is counted
-	counted              bool
-	tentative            bool // all was counted during a trial
-	work                 int  // the cost of counting all, in rows
+	counted              bool   // false before the first count, and if Follow was interrupted
+	tentative            bool   // all was counted during a trial
+	work                 int    // the cost of counting all, in rows
 }
 
 // Current reports whether the counts are up to date with the table. It discards counts that

@@ -6,7 +6,7 @@ package domain
 type ids struct {
 	byName map[string]int32
 	list   []heldName // by id
-	free   []int32
+	free   []int32    // ids without a name
 }
 
 // heldName is a name that has an id, and the number of its holders.

@@ -16,7 +16,7 @@ import (
 // all its topologies. All classes that count by the same topologies share one layout. It
 // belongs to the owner of the table.
 type Layout struct {
-	Topologies []*Topology
+	Topologies []*Topology // sorted by Key
 	// UniquePerNode is the index in Topologies of the one in which most nodes are domains of
 	// their own, as by hostname; -1: there is none. Such nodes share locations, in which that
 	// domain is Own.
@@ -24,7 +24,7 @@ type Layout struct {
 	// Moves changes whenever the location of a row does, or its domain in Owns.
 	Moves uint64
 
-	ids      ids
+	ids      ids      // locations by the bytes of their domains
 	domains  []Domain // by location, then topology
 	rows     []int32  // the location of each row
 	own      []Domain // by row, the domain that is Own in its location; None where there is none
@@ -125,9 +125,9 @@ type Layouts struct {
 	table      *table.Table
 	generation uint64 // number of times that topologies were dropped
 	topologies map[Key]*Topology
-	layouts    map[string]*Layout
-	revision   uint64 // nodelabels.Index.UniqueRevision; layouts are dropped when it changes
-	name       []byte // scratch for the key of a layout
+	layouts    map[string]*Layout // by the keys of their topologies
+	revision   uint64             // UniqueRevision of nodelabels for which layouts were made
+	name       []byte             // scratch for the key of a layout
 }
 
 // Prepare drops all topologies and layouts if t is another table or there are too many

@@ -21,11 +21,11 @@ type PersistentVolumeClaim struct {
 	BindCompleted bool
 	Lost          bool // status.phase is Lost: its volume is gone
 	Terminating   bool
-	Sized         bool  // it states how much storage it requests
-	Bytes         int64 // the storage requested
-	Modes         []v1.PersistentVolumeAccessMode
-	VolumeMode    v1.PersistentVolumeMode // never empty
-	Attributes    string                  // spec.volumeAttributesClassName
+	Sized         bool                            // it states how much storage it requests
+	Bytes         int64                           // the storage requested
+	Modes         []v1.PersistentVolumeAccessMode // spec.accessModes
+	VolumeMode    v1.PersistentVolumeMode         // never empty
+	Attributes    string                          // spec.volumeAttributesClassName
 	// Selector selects volumes by labels, nil selects all; SelectorError is set if the claim's
 	// selector does not parse.
 	Selector      labels.Selector
@@ -45,8 +45,8 @@ func (c *PersistentVolumeClaim) Bound() bool { return c.VolumeName != "" && c.Bi
 type PersistentVolume struct {
 	Meta
 	Labels      map[string]string
-	Class       string
-	Available   bool // status.phase is Available
+	Class       string // name of its storage class, "" for none
+	Available   bool   // status.phase is Available
 	Terminating bool
 	Bytes       int64 // its capacity
 	Modes       []v1.PersistentVolumeAccessMode

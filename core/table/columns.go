@@ -17,10 +17,10 @@ type Resource int
 
 // Resources whose columns every table has; others get ids when a node or pod first names them.
 const (
-	CPU Resource = iota
-	Memory
-	EphemeralStorage
-	firstScalar // the first id of other resources
+	CPU              Resource = iota // in millicores
+	Memory                           // in bytes
+	EphemeralStorage                 // in bytes
+	firstScalar                      // the first id of other resources
 )
 
 // columns holds, by row, what nodes offer and what their pods request, by resource, and

@@ -10,7 +10,7 @@ import (
 // that does not exist, as selectors do.
 type Namespaces struct {
 	labels   map[string]map[string]string // labels by key, by namespace
-	revision uint64
+	revision uint64                       // number of changes
 }
 
 // Namespaces returns the namespaces that the table knows.

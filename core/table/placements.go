@@ -23,10 +23,10 @@ const (
 
 // placements is a ring of the last entries of the journal, numbered from 1.
 type placements struct {
-	ring  []Placement
-	total uint64 // number of the last entry
-	first uint64 // entries up to this number are dropped
-	bytes int    // bytesHeld of the pods in the ring
+	ring  []Placement // entry n is at index (n-1) % placementsKept
+	total uint64      // number of the last entry
+	first uint64      // entries up to this number are dropped
+	bytes int         // bytesHeld of the pods in the ring
 }
 
 // add appends an entry and drops old ones beyond the bounds.

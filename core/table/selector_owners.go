@@ -13,7 +13,7 @@ type SelectorOwners struct {
 	// services lists each Service under one label of its selector, so that those of a pod
 	// are found by its labels.
 	services map[namespacedLabel][]*object.SelectorOwner
-	revision uint64
+	revision uint64 // number of changes
 }
 
 // SelectorOwners returns the Services and controllers that the table knows.

@@ -52,7 +52,7 @@ type Table struct {
 	selectorOwners SelectorOwners
 	groups         *group.Groups // nil: pods are not counted by group
 
-	now        time.Time
+	now        time.Time // see SetNow
 	journal    journal
 	shown      Shown
 	placements placements

@@ -43,8 +43,8 @@ type Index struct {
 	pools    map[poolName]*Pool
 	onNode   map[string]map[*Pool]struct{} // pools with a Node, by Node
 	shared   []*Pool                       // result of Shared; nil: to be made
-	revision uint64
-	rows     []uint64 // by row, the table's revision when its node or devices changed last
+	revision uint64                        // see Revision
+	rows     []uint64                      // by row, the result of RowRevision
 	// classes are the DeviceClasses with an extendedResourceName, by that name, newest first.
 	classes map[v1.ResourceName][]*object.DeviceClass
 	// tainted are the slices whose devices DeviceTaintRules taint, by name, with these

@@ -72,7 +72,7 @@ func (i *Image) remove(r table.Row) {
 type Index struct {
 	table    *table.Table
 	byName   map[string]*Image
-	revision uint64
+	revision uint64 // see Revision
 }
 
 // index registers the Index, so that every table has one.

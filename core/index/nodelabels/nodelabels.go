@@ -15,11 +15,11 @@ import (
 type Index struct {
 	table        *table.Table
 	nodes        map[string]int // number of nodes by label key
-	keysRevision uint64
+	keysRevision uint64         // see KeysRevision
 	// values are the counts by value, by label key, of labels that UniquePerNode was asked
 	// about.
 	values         map[string]*labelValues
-	uniqueRevision uint64
+	uniqueRevision uint64 // see UniqueRevision
 }
 
 // index registers the Index, so that every table has one.

@@ -33,8 +33,8 @@ type Index struct {
 	keys     []string       // appendTaint's, by number
 	nodes    []int32        // number of nodes that have the taint, by number
 	others   int            // number of nodes with Others
-	revision uint64
-	keyBuf   []byte // scratch of number
+	revision uint64         // see Revision
+	keyBuf   []byte         // scratch of number
 }
 
 // index registers the Index, so that every table has one.

@@ -15,8 +15,8 @@ import (
 // that have it, and the number of its pods that are in a PodGroup (scheduling.k8s.io).
 type Index struct {
 	table   *table.Table
-	rows    []lowest
-	grouped []int32 // by row
+	rows    []lowest // by row
+	grouped []int32  // by row
 	// ofAll is the result of LowestOfAll at a revision of the table.
 	ofAll struct {
 		priority int32

@@ -36,7 +36,7 @@ func Of(t *table.Table) *Index { return index.Of(t) }
 // a new selector takes a few operations on sets, and no look at labels.
 type Selection struct {
 	rows     table.RowSet
-	revision uint64
+	revision uint64 // of the table, when the selection was made
 }
 
 // Admits reports whether the selector matches the row's node. known is false if the node was

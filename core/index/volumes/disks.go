@@ -15,8 +15,8 @@ type diskName struct {
 	readOnly bool
 }
 
-// DiskRows are the rows on which pods use one in-tree disk. They are valid until the table
-// changes.
+// DiskRows are the rows on which pods use one in-tree disk, with the number of uses. They are
+// valid until the table changes.
 type DiskRows struct{ pods rowCounts }
 
 // RowsWithDisk returns the rows on which the disk d may conflict with disks of pods there:
