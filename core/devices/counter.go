@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// compiled is how many CEL selector expressions a Counter keeps compiled.
+// compiled is how many CEL selector expressions a cache of NewSelectors keeps compiled.
 const compiled = 64
 
 // Counter counts the devices that a device class selects on a node, for plugins that score
@@ -20,8 +20,8 @@ const compiled = 64
 type Counter struct {
 	// Shares is set if claims can hold parts of a device (DRAConsumableCapacity).
 	Shares    bool
-	features  structured.Features
-	selectors *cel.Cache
+	features  structured.Features // the device allocator's feature gates
+	selectors *cel.Cache          // compiled CEL selectors of device classes
 }
 
 // NewCounter returns a counter under the device allocator's feature gates.
@@ -35,9 +35,10 @@ func NewSelectors(f structured.Features) *cel.Cache {
 	return cel.NewCache(compiled, cel.Features{EnableConsumableCapacity: f.ConsumableCapacity, EnableListTypeAttributes: f.ListTypeAttributes})
 }
 
-// Count returns how many devices of the offer the class selects and the node can use, and
-// how many of them are allocated, wholly or in part. As kube-scheduler's calculateDRAResourceTotals
-// it counts slices of outdated generations, too, and returns 0 if any selector fails.
+// Count returns how many devices of the offer the class selects and the node can use (all), and how
+// many of these are allocated, wholly or in part (taken). As kube-scheduler's
+// calculateDRAResourceTotals it counts slices of outdated generations, too, and returns 0 and 0 if
+// a node selector or a CEL selector fails.
 func (c *Counter) Count(n *object.Node, class *resourcev1.DeviceClass, o *Offer) (all, taken int64) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
 	for _, s := range o.Slices {
@@ -67,8 +68,9 @@ func (c *Counter) Count(n *object.Node, class *resourcev1.DeviceClass, o *Offer)
 	return all, taken
 }
 
-// reaches reports whether the node may use devices of the slice. A slice that selects nodes
-// for each device reaches every node. A selector that is not valid is an error.
+// reaches reports whether the node may use devices of the slice, by the node selection of the slice
+// as a whole. A slice that selects nodes for each device, or selects none at all, reaches every
+// node. A selector that is not valid is an error.
 func (c *Counter) reaches(n *v1.Node, s *resourcev1.ResourceSlice) (bool, error) {
 	name := s.Spec.NodeName
 	switch {
@@ -82,8 +84,9 @@ func (c *Counter) reaches(n *v1.Node, s *resourcev1.ResourceSlice) (bool, error)
 	return name == nil || *name == "", nil
 }
 
-// usable reports whether the node may use the device, by the device's own node selection if
-// the slice has that.
+// usable reports whether the device's own node selection admits the node. It is true if the slice
+// does not select nodes for each device. It is false if the slice does and the device selects none.
+// A selector that is not valid is an error.
 func (c *Counter) usable(n *v1.Node, s *resourcev1.ResourceSlice, d *resourcev1.Device) (bool, error) {
 	switch {
 	case !isTrue(s.Spec.PerDeviceNodeSelection), isTrue(d.AllNodes), d.NodeName != nil && *d.NodeName == n.Name:
@@ -97,7 +100,8 @@ func (c *Counter) usable(n *v1.Node, s *resourcev1.ResourceSlice, d *resourcev1.
 // isTrue reports whether b is set and true.
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// selects reports whether all CEL selectors of the device class accept the device.
+// selects reports whether all CEL selectors of the device class accept the device of the driver.
+// Selectors of other types are ignored. A selector that does not compile or fails is an error.
 func (c *Counter) selects(class *resourcev1.DeviceClass, driver string, d *resourcev1.Device) (bool, error) {
 	for i := range class.Spec.Selectors {
 		s := class.Spec.Selectors[i].CEL

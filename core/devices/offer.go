@@ -25,9 +25,9 @@ func newOffer() *Offer {
 	}}
 }
 
-// Shared returns the slices that several nodes can see, and what is taken of their devices.
-// What is taken of pools that a single node uses is added by WithNode. shares is set if
-// claims can hold parts of a device (consumable capacity).
+// Shared returns the slices that several nodes can see, and what is taken of their devices, except
+// of pools whose devices only one node can use: that is added by WithNode. shares is set if claims
+// can hold parts of a device (consumable capacity).
 func Shared(t *table.Table, shares bool) *Offer {
 	o := newOffer()
 	for _, p := range devicepools.Of(t).Shared() {
@@ -39,8 +39,9 @@ func Shared(t *table.Table, shares bool) *Offer {
 	return o
 }
 
-// WithNode returns a new offer: o, as returned by Shared, plus the slices and allocated
-// devices of the named node alone. It returns o itself if the node has none.
+// WithNode returns a new offer for the named node: o, as returned by Shared, plus the slices that
+// only this node sees, and what is taken of the devices that only this node can use. It returns o
+// itself if there are none. shares is as for Shared.
 func (o *Offer) WithNode(t *table.Table, node string, shares bool) *Offer {
 	own := devicepools.Of(t).On(node)
 	if len(own) == 0 {
@@ -62,15 +63,17 @@ func (o *Offer) WithNode(t *table.Table, node string, shares bool) *Offer {
 	return all
 }
 
-// takeAll adds the allocated devices of the pool to Taken.
+// takeAll adds the allocated devices of the pool to Taken. shares is set if claims can hold parts
+// of a device.
 func (o *Offer) takeAll(p *devicepools.Pool, shares bool) {
 	for _, r := range p.Taken {
 		AddAllocated(&o.Taken, r, shares)
 	}
 }
 
-// AddAllocated adds one allocated device to the state. Callers leave out results with AdminAccess.
-// With shares (DRAConsumableCapacity), a result with a ShareID takes only its share.
+// AddAllocated adds the device that an allocation result names to the state. Callers leave out
+// results with AdminAccess. With shares (DRAConsumableCapacity), a result with a ShareID takes only
+// its share of the device, any other result the whole device.
 func AddAllocated(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocationResult, shares bool) {
 	id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
 	if !shares || r.ShareID == nil {

@@ -17,12 +17,13 @@ type Stock struct {
 	counter *Counter
 	name    v1.ResourceName
 	class   *resourcev1.DeviceClass
-	shared  *Offer
+	shared  *Offer // the devices that several nodes can see
 }
 
-// SignRevision returns a revision that changes whenever devices may stand for other
-// resources: what the signature of a pod with extended resources depends on. It is always
-// known. It implements framework.Plugin's SignRevision.
+// SignRevision returns a revision that changes whenever DeviceClasses change, or devices that
+// several nodes may use: the signature of a pod with extended resources depends on them. It is 0
+// for a pod without scalar resources. known is always true. It implements
+// framework.SignPlugin.SignRevision.
 func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	if d := &p.Demand; len(d.Requests.Scalars)+len(d.Usage.Scalars)+len(d.Scoring.Scalars) == 0 {
 		return 0, true
@@ -30,13 +31,14 @@ func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return devicepools.Of(t).Revision() + t.Objects().Revision(object.DeviceClasses), true
 }
 
-// Has reports whether a device class stands for the extended resource, so that pods may
-// get it as devices. A nil counter, as without DRAExtendedResource, has none.
+// Has reports whether a device class stands for the extended resource, so that pods may get it as
+// devices. It is false for a nil counter, which stands for DRAExtendedResource being off.
 func (c *Counter) Has(t *table.Table, name v1.ResourceName) bool {
 	return c != nil && devicepools.Of(t).ClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }
 
-// Stock returns the stock of the extended resource, nil if no device class stands for it.
+// Stock returns the stock of the extended resource; nil if no device class stands for it, or the
+// counter is nil.
 func (c *Counter) Stock(t *table.Table, name v1.ResourceName) *Stock {
 	if !c.Has(t, name) {
 		return nil
@@ -44,8 +46,9 @@ func (c *Counter) Stock(t *table.Table, name v1.ResourceName) *Stock {
 	return &Stock{counter: c, name: name, class: devicepools.Of(t).ClassFor(name).API, shared: Shared(t, c.Shares)}
 }
 
-// Columns returns, in the order of rows, how much of the resource each row offers, and how
-// much of it is taken. Devices are counted only where the node itself offers none.
+// Columns returns how much of the resource rows[i] offers, in allocatable[i], and how much of that
+// is taken, in used[i]. Devices are counted only where the node's own allocatable has none of the
+// resource. A row without a node has 0.
 func (s *Stock) Columns(t *table.Table, rows []table.Row) (allocatable, used []int64) {
 	allocatable, used = make([]int64, len(rows)), make([]int64, len(rows))
 	id, known := t.Column(s.name)
@@ -59,8 +62,8 @@ func (s *Stock) Columns(t *table.Table, rows []table.Row) (allocatable, used []i
 	return allocatable, used
 }
 
-// Numbered returns the indexes 0, 1, ... of the rows as table.Row, to read the columns of
-// Stock.Columns with functions that index columns by row.
+// Numbered returns 0, 1, ... as table.Rows, as many as rows: the indexes in the columns of
+// Stock.Columns, for functions that index columns by row.
 func Numbered(rows []table.Row) []table.Row {
 	numbers := make([]table.Row, len(rows))
 	for i := range numbers {
