@@ -10,7 +10,7 @@ import (
 )
 
 // Indexes of amounts.slot. The filled ones are CPU and memory with kube-scheduler's default
-// for each container that requests none.
+// for each container that requests none. Those from firstScalar are for count.scalars.
 const (
 	cpu = iota
 	memory
@@ -18,18 +18,18 @@ const (
 	filledCPU
 	filledMemory
 	firstScalar
-	fastPathScalars = 8 // pods with more take the slow path
-	slots           = firstScalar + fastPathScalars
+	fastPathScalars = 8                             // pods with more scalars take the slow path
+	slots           = firstScalar + fastPathScalars // the length of amounts.slot
 )
 
 // amounts is what a container, or several together, request: one int64 for each resource,
 // so that sums and maxima are loops over an array. None is negative.
 type amounts struct {
 	slot  [slots]int64
-	named [2]bool // CPU and memory: a list names it, be it with 0
+	named [2]bool // by cpu and memory: whether some list names the resource, even with 0
 }
 
-// add adds b, saturating.
+// add adds b to a, saturating. What b names is named in a, too.
 func (a *amounts) add(b *amounts) {
 	for i, n := range &b.slot {
 		if a.slot[i] += n; a.slot[i] < 0 {
@@ -39,7 +39,8 @@ func (a *amounts) add(b *amounts) {
 	a.name(b)
 }
 
-// max sets each amount of a to the larger of those of a and b, resource by resource.
+// max sets each amount of a to the larger of those of a and b, resource by resource. What b names
+// is named in a, too.
 func (a *amounts) max(b *amounts) {
 	for i, n := range &b.slot {
 		a.slot[i] = max(a.slot[i], n)
@@ -53,8 +54,8 @@ func (a *amounts) name(b *amounts) {
 	a.named[memory] = a.named[memory] || b.named[memory]
 }
 
-// fill sets the filled slots: to what is requested, or to the defaults given for CPU and
-// memory that are not named.
+// fill sets the filled slots of CPU and memory: to the requested amount if the resource is named,
+// else to milliCPU or bytes.
 func (a *amounts) fill(milliCPU, bytes int64) {
 	if a.named[cpu] {
 		milliCPU = a.slot[cpu]
@@ -82,15 +83,15 @@ type count struct {
 type source uint8
 
 const (
-	specified source = iota
-	allocated        // by the node: status.allocatedResources, else what is specified
-	actuated         // in force: status.resources, else what is allocated
+	specified source = iota // in the spec
+	allocated               // by the node: status.allocatedResources, else what is specified
+	actuated                // in force: status.resources, else what is allocated
 )
 
-// containers returns what the pod's containers request together, or their limits if c.limits
-// is set (KEP-753). Of each resource that is the larger of two amounts: what containers and
-// sidecars (restartable init containers) take together, and the most that an init container
-// takes with the sidecars before it. from says where a container's amounts are read.
+// containers returns what the pod's containers request together, or their limits if c.limits is set
+// (KEP-753). For each resource this is the larger of two amounts: what containers and sidecars
+// (restartable init containers) take together, and the most that an init container takes with the
+// sidecars before it. from says where a container's amounts are read.
 func (c *count) containers(from source) amounts {
 	var running, sidecars, peak amounts
 	for i := range c.pod.Spec.Containers {
@@ -113,16 +114,17 @@ func (c *count) containers(from source) amounts {
 	return running
 }
 
-// container returns what one container requests, filled with defaults.
+// container returns what one container requests. The filled slots have kube-scheduler's defaults
+// for CPU and memory that it does not name.
 func (c *count) container(spec *v1.Container, from source) amounts {
 	a := c.read(c.listOf(spec, from))
 	a.fill(DefaultMilliCPU, DefaultMemory)
 	return a
 }
 
-// listOf returns the container's list to count. Where its status lacks the list, what is
-// specified counts, or nothing if the node can never grant that (Infeasible). Limits are
-// counted as specified alone.
+// listOf returns the container's list of amounts to count, from the spec or the container's status.
+// Where the status lacks the list, what is specified counts, or nothing (nil) if the node can never
+// grant that (Infeasible). Limits are counted as specified alone.
 func (c *count) listOf(spec *v1.Container, from source) v1.ResourceList {
 	if from != specified {
 		cs := c.status(spec.Name)
@@ -141,11 +143,10 @@ func (c *count) listOf(spec *v1.Container, from source) v1.ResourceList {
 	return spec.Resources.Requests
 }
 
-// used returns what the pod's containers and devices use up of its node, given what the
-// containers request: the largest of what is specified, allocated and actuated, as an
-// in-place resize may be under way. What is specified is left out if the node can never
-// grant it. The lists in the pod's status, if it has both, stand for its containers and
-// devices.
+// used returns what the pod's containers and devices use up of its node, given what the containers
+// request: the largest of what is specified, allocated and actuated, as an in-place resize may be
+// under way. What is specified is left out if the node can never grant it. If the pod's own status
+// has allocatedResources and requests in resources, these stand for what is allocated and actuated.
 func (c *count) used(requested amounts) amounts {
 	taken := c.fromDevices()
 	requested.add(&taken)
@@ -168,7 +169,8 @@ func (c *count) used(requested amounts) amounts {
 	return granted
 }
 
-// resizes reports whether what is allocated or actuated may differ from what is specified.
+// resizes reports whether what is allocated or actuated may differ from what is specified, for the
+// pod as a whole or one of its containers.
 func (c *count) resizes() bool {
 	if s := &c.pod.Status; c.infeasible || s.AllocatedResources != nil && s.Resources != nil {
 		return true
@@ -183,7 +185,9 @@ func (c *count) resizes() bool {
 	return false
 }
 
-// fromDevices returns what devices take of the node's resources for the pod, by its status.
+// fromDevices returns what devices take of the node's resources for the pod, by
+// status.nodeAllocatableResourceClaimStatuses. An overhead for each container counts once for each
+// container that uses the claim.
 func (c *count) fromDevices() amounts {
 	var sum amounts
 	for i := range c.pod.Status.NodeAllocatableResourceClaimStatuses {
@@ -202,7 +206,8 @@ func (c *count) fromDevices() amounts {
 	return sum
 }
 
-// addQuantity adds the quantity to sum n times. No default takes its place if it is 0.
+// addQuantity adds n times the quantity of the named resource to sum. If it is 0, no default counts
+// in its place.
 func (c *count) addQuantity(sum *amounts, name v1.ResourceName, q resource.Quantity, n int) {
 	a := c.read(v1.ResourceList{name: q})
 	a.fill(0, 0)
@@ -211,10 +216,11 @@ func (c *count) addQuantity(sum *amounts, name v1.ResourceName, q resource.Quant
 	}
 }
 
-// override replaces, in requests and usage, the resources for which the pod states requests
-// as a whole (spec.resources). requests gets these. usage gets the largest of these and what
-// the pod's status says, if that has resources; only the latter if the node can never grant
-// what is specified.
+// override replaces, in requests and usage, the amounts of resources for which the pod states
+// requests as a whole (spec.resources). requests gets the stated amounts. usage gets the largest of
+// the stated amounts and those in status.resources and status.allocatedResources of the pod. It
+// gets the stated ones alone if there is no status.resources; else those in the status alone if the
+// node can never grant the stated ones.
 func (c *count) override(requests, usage *amounts) {
 	own := c.pod.Spec.Resources.Requests
 	c.setPodLevel(requests, own)
@@ -247,8 +253,8 @@ func (c *count) setPodLevel(a *amounts, lists ...v1.ResourceList) {
 	}
 }
 
-// set sets the amount of one resource, by its index in slot; for CPU and memory also the
-// amount with defaults, as one that is named has none.
+// set sets the amount of one resource, by its index in slot. CPU and memory are named from then on:
+// their filled slots get the same amount, and no default.
 func (a *amounts) set(slot int, n int64) {
 	a.slot[slot] = n
 	switch slot {
@@ -259,7 +265,9 @@ func (a *amounts) set(slot int, n int64) {
 	}
 }
 
-// read returns the amounts of a list. It sets inexact if one is not exact.
+// read returns the amounts of a list, without filled slots. It leaves out resources that no
+// scheduler counts. Amounts that are negative count as 0. It sets c.inexact for a negative or
+// rounded amount.
 func (c *count) read(list v1.ResourceList) amounts {
 	var a amounts
 	for name, q := range list { // any order: each name has a slot of its own; vectors are sorted at the end
@@ -285,9 +293,9 @@ func scaleOf(name v1.ResourceName) resource.Scale {
 	return 0
 }
 
-// slot returns the index of the resource in amounts.slot, a new one for a new named
-// resource. It returns false for a resource that no scheduler counts, and, with inexact
-// set, if there are too many.
+// slot returns the index of the resource in amounts.slot, a new one for a scalar that is not in
+// c.scalars yet. It returns false for a resource that no scheduler counts, and, with c.inexact set,
+// if there are too many scalars.
 func (c *count) slot(name v1.ResourceName) (int, bool) {
 	switch name {
 	case v1.ResourceCPU:
@@ -326,7 +334,8 @@ func (c *count) vector(a *amounts) Vector {
 	return v
 }
 
-// status returns the status of the container with that name, nil if there is none.
+// status returns the status of the container or init container with that name; nil if there is
+// none.
 func (c *count) status(name string) *v1.ContainerStatus {
 	for _, list := range [2][]v1.ContainerStatus{c.pod.Status.ContainerStatuses, c.pod.Status.InitContainerStatuses} {
 		for i := range list {

@@ -24,11 +24,11 @@ type Demand struct {
 	// an in-place resize is under way, and if devices take some of the node's resources for
 	// the pod.
 	Usage Vector
-	// NonZero is Usage with a default for each container that requests no CPU or memory.
-	// Only these two are set.
+	// NonZero is Usage with a default for each container that requests no CPU or memory. Only
+	// MilliCPU and Memory are set.
 	NonZero Vector
-	// Scoring is what NodeResourcesFit's score counts for the pod: with defaults, and
-	// without pod-level resources (as v1.37 does).
+	// Scoring is what NodeResourcesFit's score counts for the pod: its requests with the defaults
+	// of NonZero, and without pod-level resources (as v1.37 does).
 	Scoring Vector
 }
 
@@ -81,9 +81,9 @@ func (c *count) demand() Demand {
 	return d
 }
 
-// exactly computes the demand in Quantities, without loss, and rounds at the end as
-// kube-scheduler does. It is many times slower, for pods whose amounts the fast way cannot
-// represent.
+// exactly computes the demand in Quantities, without loss, and rounds at the end as kube-scheduler
+// does. It is many times slower, for pods whose amounts the fast way cannot represent. pod must
+// come from saturate.
 func exactly(pod *v1.Pod) Demand {
 	placed := helper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true,
 		UseDRANodeAllocatableResourceClaimStatus: true}
@@ -110,8 +110,8 @@ func exactly(pod *v1.Pod) Demand {
 	}
 }
 
-// podRequests returns component-helpers' PodRequests of the pod without changing the pod,
-// whose quantities PodRequests may add the overhead to.
+// podRequests returns component-helpers' PodRequests of the pod. It does not change the pod, whose
+// quantities PodRequests itself may add the overhead to.
 func podRequests(pod *v1.Pod, opts helper.PodResourcesOptions) v1.ResourceList {
 	if helper.IsPodLevelRequestsSet(pod) {
 		pod = pod.DeepCopy()
@@ -119,8 +119,9 @@ func podRequests(pod *v1.Pod, opts helper.PodResourcesOptions) v1.ResourceList {
 	return helper.PodRequests(pod, opts)
 }
 
-// saturate returns a copy of the pod in which quantities beyond int64 are replaced by the
-// largest one: some have exponents with which exact arithmetic would never end.
+// saturate returns a deep copy of the pod in which quantities beyond int64 are replaced by the
+// largest or smallest one in range: some have exponents with which exact arithmetic would never
+// end.
 func saturate(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	lists := []v1.ResourceList{pod.Spec.Overhead, pod.Status.AllocatedResources}
@@ -161,7 +162,8 @@ func saturate(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// bound replaces a quantity beyond int64 by the largest one. It does nothing for nil.
+// bound replaces *q, an amount of the named resource, by the largest or smallest amount in int64 if
+// it is beyond. It does nothing if q is nil.
 func bound(name v1.ResourceName, q *resource.Quantity) {
 	if q == nil {
 		return
@@ -171,8 +173,8 @@ func bound(name v1.ResourceName, q *resource.Quantity) {
 	}
 }
 
-// fromPod converts a pod's list of resources to a Vector, for the slow way of computing a
-// demand. Negative amounts count as 0; they are deleted from the list.
+// fromPod converts the list of resources that podRequests returned to a Vector, for the slow way of
+// computing a demand. Negative amounts count as 0: it deletes them from the list.
 func fromPod(list v1.ResourceList) Vector {
 	for name, q := range list { // any order: deletes
 		if q.Sign() < 0 {

@@ -9,29 +9,32 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// WithDevices returns the pod's demand if its devices take exactly these amounts of its
-// node's resources (status.nodeAllocatableResourceClaimStatuses), whatever the pod's status
+// WithDevices returns the pod's demand if its devices take exactly the amounts in taken of its
+// node's resources (status.nodeAllocatableResourceClaimStatuses), whatever the pod's own status
 // says.
 func WithDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) Demand {
 	return OfPod(withDevices(pod, taken))
 }
 
-// withDevices returns a copy of the pod whose status says that devices take these amounts,
-// to compute its demand with them.
+// withDevices returns a shallow copy of the pod whose status says that devices take the amounts in
+// taken, to compute its demand with them.
 func withDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) *v1.Pod {
 	with := *pod
 	with.Status.NodeAllocatableResourceClaimStatuses = taken
 	return &with
 }
 
-// RequestsWithDevices returns what the pod requests plus what these devices take of the
-// node's resources.
+// RequestsWithDevices returns what the pod requests plus the amounts in taken, which its devices
+// take of the node's resources.
 func RequestsWithDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) Vector {
 	return fromPod(podRequests(saturate(withDevices(pod, taken)), helper.PodResourcesOptions{UseDRANodeAllocatableResourceClaimStatus: true}))
 }
 
-// Uncovered returns why the requests or limits that the pod states as a whole do not cover what
-// its containers and these devices need; "" if they do. The first resource by name counts.
+// Uncovered returns why the requests or limits that the pod states as a whole (spec.resources) do
+// not cover what its containers need together with taken, which its devices take of the node's
+// resources. It returns "" if they do, if the pod states none, or if taken is empty. The reason
+// names one resource: requests are checked first, then limits of huge pages, then the other limits
+// of each container, and of several resources the first by name is taken.
 func Uncovered(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) (reason string) {
 	if pod.Spec.Resources == nil || len(taken) == 0 {
 		return ""
@@ -65,7 +68,7 @@ func Uncovered(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) (reas
 }
 
 // exceeding returns the first resource, by name, of which more is needed than stated; "" if there
-// is none. Resources that are not stated, or that counts excludes, do not count.
+// is none. It skips resources that stated does not list, and those for which counts is false.
 func exceeding(needed, stated v1.ResourceList, counts func(v1.ResourceName) bool) v1.ResourceName {
 	var names []v1.ResourceName
 	for name, q := range needed { // any order: the first by name is taken

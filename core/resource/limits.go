@@ -5,9 +5,9 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// Limits returns the sum of the pod's limits, computed as requests are, with the overhead
-// for resources that have a limit. It is nil if the pod has no limit. No decision depends
-// on it.
+// Limits returns the sum of the pod's limits, computed as requests are (init containers, sidecars,
+// limits of the pod as a whole), with the overhead for resources that have a limit. It is nil if
+// nothing in the pod has a limit. No decision depends on it.
 func Limits(pod *v1.Pod) *Vector {
 	if !limited(pod) {
 		return nil
@@ -36,7 +36,8 @@ func Limits(pod *v1.Pod) *Vector {
 	return &v
 }
 
-// limited reports whether the pod or one of its containers has a limit.
+// limited reports whether the pod as a whole or one of its containers, init containers included,
+// has a limit.
 func limited(pod *v1.Pod) bool {
 	if r := pod.Spec.Resources; r != nil && len(r.Limits) > 0 {
 		return true

@@ -28,11 +28,11 @@ type fidelity uint8
 const (
 	exact     fidelity = iota // the int64 is the quantity
 	rounded                   // it was rounded away from zero
-	saturated                 // the quantity is beyond int64: it is the largest or smallest
+	saturated                 // the quantity is beyond int64: the int64 is the largest or smallest
 )
 
-// units returns the quantity in units of ten to the power of scale, rounded away from zero
-// and saturated.
+// units returns the quantity in units of ten to the power of scale, rounded away from zero and
+// saturated, and how well that represents the quantity.
 func units(q *resource.Quantity, scale resource.Scale) (int64, fidelity) {
 	if q.IsZero() { // its exponent may be beyond all reason, too
 		return 0, exact

@@ -7,8 +7,8 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// SpecsOrDefault returns the resources by which a profile scores: cpu and memory if the
-// list is empty, and weight 1 for those without. It changes the list in place.
+// SpecsOrDefault returns the resources by which a plugin scores: cpu and memory if the list is
+// empty. Those of weight 0 get weight 1, in place.
 func SpecsOrDefault(list []configv1.ResourceSpec) []configv1.ResourceSpec {
 	if len(list) == 0 {
 		list = []configv1.ResourceSpec{{Name: string(v1.ResourceCPU)}, {Name: string(v1.ResourceMemory)}}

@@ -19,7 +19,7 @@ type Vector struct {
 	Scalars          []Scalar
 }
 
-// Scalar is an amount of one named resource that IsScalar.
+// Scalar is an amount, in whole units, of one named resource for which IsScalar is true.
 type Scalar struct {
 	Name  v1.ResourceName
 	Value int64
