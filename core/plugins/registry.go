@@ -43,8 +43,9 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// Registry returns the factories of the in-tree plugins by name, under the feature gates f. A
-// factory fails if its plugin needs a gate that is off, or if the name only stands for arguments.
+// Registry returns the factories of all plugins that come with Berth, by name, under these feature
+// gates. A name that is no plugin, or whose feature gate is off, has a factory that only returns an
+// error saying so.
 func Registry(f feature.Features) profile.Registry {
 	var counter *devices.Counter // of devices that stand for extended resources
 	if f.DRAExtendedResource {
@@ -107,8 +108,8 @@ func Registry(f feature.Features) profile.Registry {
 	return registry
 }
 
-// WithDefaults returns a copy of an in-tree plugin's arguments with kube-scheduler's defaults
-// for fields that are not set. Arguments of other types are returned unchanged.
+// WithDefaults returns a copy of an in-tree plugin's arguments with kube-scheduler's defaults for
+// fields that are not set. Arguments of types without defaults are returned as they are.
 func WithDefaults(args runtime.Object, f feature.Features) runtime.Object {
 	switch args := args.(type) {
 	case *configv1.DefaultPreemptionArgs:
@@ -153,8 +154,8 @@ func ValidateArgs(path *field.Path, args any, f feature.Features) field.ErrorLis
 	return nil
 }
 
-// withoutArgs returns a factory for a plugin without arguments; it ignores any that are
-// given, as kube-scheduler does. Each profile gets its own copy.
+// withoutArgs returns a factory for a plugin without arguments. It ignores any that are given, as
+// kube-scheduler does. Each call of the factory returns a copy of its own.
 func withoutArgs(p framework.Plugin) profile.Factory {
 	return func(any) (*framework.Plugin, error) {
 		own := p
@@ -162,14 +163,15 @@ func withoutArgs(p framework.Plugin) profile.Factory {
 	}
 }
 
-// refused returns a factory that fails with the error why, for a name that is no plugin or whose
-// feature gate is off.
+// refused returns a factory that fails with the error why: for a plugin whose feature gate is off,
+// and for a name in pluginConfig that is no plugin.
 func refused(why string) profile.Factory {
 	return func(any) (*framework.Plugin, error) { return nil, errors.New(why) }
 }
 
-// withArgs returns a factory that passes the profile's arguments, of type *A, to make; nil stands
-// for its defaults. Arguments of another type are an error.
+// withArgs returns a factory that passes the profile's arguments, of type *A, to make; nil if there
+// are none, which stands for the defaults. The factory returns an error for arguments of another
+// type.
 func withArgs[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 	return func(args any) (*framework.Plugin, error) {
 		typed, ok := args.(*A)
@@ -182,8 +184,7 @@ func withArgs[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 }
 
 // withRawArgs returns a factory that passes the profile's arguments as JSON to make, for a plugin
-// that kube-scheduler does not have. nil stands for no arguments; others that are not JSON count as
-// none.
+// that kube-scheduler does not have. make gets nil if there are none, or if they are not JSON.
 func withRawArgs(make func(json.RawMessage) (*framework.Plugin, error)) profile.Factory {
 	return func(args any) (*framework.Plugin, error) {
 		raw, _ := args.(json.RawMessage)
@@ -192,7 +193,8 @@ func withRawArgs(make func(json.RawMessage) (*framework.Plugin, error)) profile.
 }
 
 // withArgsAndOption returns a factory that passes the profile's arguments, of type *A, and b to
-// make. nil arguments stand for the defaults; those of another type are an error.
+// make. The arguments are nil if there are none. The factory returns an error for arguments of
+// another type.
 func withArgsAndOption[A, B any](make func(*A, B) (framework.Plugin, error), b B) profile.Factory {
 	return withArgs(func(args *A) (framework.Plugin, error) { return make(args, b) })
 }
