@@ -29,20 +29,22 @@ const (
 	existingScore = existingAntiAffinity // of placed pods' terms that select the class
 )
 
-// noNode is the location (number of a combination of domains) of a row without a node.
+// noNode is the location (number of a combination of domains) of a row without a node. It is
+// negative.
 const noNode = domain.NoNode
 
-// counts holds, for one class of pods (which the plugin cannot tell apart) and each
-// topology domain, what Filter or Score read: the pods that the class's own terms select,
-// and the placed pods whose terms select the class. Only sync changes it.
+// counts holds, for one class of pods (which the plugin cannot tell apart) and each topology
+// domain, what Filter or Score read: how many pods the class's own terms select, and how many
+// placed pods have terms that select the class; for Score, the sums of their weights. Only sync
+// changes these.
 type counts struct {
 	pl        *plugin
 	layout    *domain.Layout
-	terms     []termSet
-	naming    map[string][]int      // indices of the terms that name a namespace, by the namespace
-	selecting []int                 // indices of the terms that select namespaces by labels
+	terms     []termSet             // the class's own terms
+	naming    map[string][]int      // by namespace, indices in terms of those that name it
+	selecting []int                 // indices in terms of those that select namespaces by labels
 	by        [kinds][]place        // the columns, by kind
-	own       [kinds]*domain.Column // the column by kind in which each node is a domain (hostname)
+	own       [kinds]*domain.Column // by kind, the column in which each node is a domain; nil: none
 	existing  *existing             // the placed pods' terms; nil: none selects the class
 	self      bool                  // the class's required affinity selects its own pods
 
@@ -53,11 +55,11 @@ type counts struct {
 type place struct {
 	*domain.Column
 	at     int             // index of the topology in the layout
-	gone   int64           // scratch: how much of the sum leaves with a node's victims
-	closed []domain.Domain // what setNominated closed for the pod at hand
+	gone   int64           // scratch of leave: how much of a sum leaves with a node's victims
+	closed []domain.Domain // the domains that setNominated closed for the pod at hand
 }
 
-// holds reports whether the domain holds more than n of what the column counts, or is closed.
+// holds reports whether the column counts more than n in the domain, or the domain is closed.
 func (p *place) holds(d domain.Domain, n int64) bool {
 	return p.Sums[d] > n || slices.Contains(p.closed, d)
 }
@@ -70,8 +72,8 @@ type termSet struct {
 	shares []share
 }
 
-// newCounts returns empty counts whose layout has the topologies of the class's own
-// terms and those of others (nil: none).
+// newCounts returns empty counts whose layout has the topologies of the class's own terms and those
+// of others (nil: none). It adds neither of them: addOwnTerms and addExisting do.
 func (pl *plugin) newCounts(t *table.Table, others *existing, own ...[]match.PodTerm) *counts {
 	keys := pl.keys[:0]
 	if others != nil {
@@ -88,8 +90,9 @@ func (pl *plugin) newCounts(t *table.Table, others *existing, own ...[]match.Pod
 	return &counts{pl: pl, layout: pl.layouts.Layout(keys, true), naming: map[string][]int{}}
 }
 
-// addOwnTerms adds the class's own terms, counted in columns of kind k. Required
-// affinity terms form one set, as one pod must match them all; others form a set each.
+// addOwnTerms adds the class's own terms, counted in columns of kind k: a pod counts as 1 for a
+// required term, and as the weight for a preferred one. Required affinity terms form one set, as
+// one pod must match them all; others form a set each.
 func (c *counts) addOwnTerms(t *table.Table, terms []match.PodTerm, k kind) {
 	if len(terms) > 0 && terms[0].Kind == match.RequiredAffinity {
 		q := termSet{terms: terms, kind: k}
@@ -123,8 +126,8 @@ func (c *counts) addTermSet(q termSet) {
 	}
 }
 
-// placeOf returns the index of the column of kind k in the topology with this label, a
-// new one if there is none.
+// placeOf returns the index in c.by[k] of the column in the topology with the label key. It adds an
+// empty column if there is none.
 func (c *counts) placeOf(key string, k kind) int {
 	if i := c.columnOf(key, k); i >= 0 {
 		return i
@@ -134,18 +137,20 @@ func (c *counts) placeOf(key string, k kind) int {
 	return len(c.by[k]) - 1
 }
 
-// columnOf returns the index of the kind's column in the topology, -1 if there is none.
+// columnOf returns the index in c.by[k] of the column in the topology with the label key, -1 if
+// there is none.
 func (c *counts) columnOf(key string, k kind) int {
 	return slices.IndexFunc(c.by[k], func(p place) bool { return p.Label == key })
 }
 
-// topology returns the index in the layout of the topology with this label key.
+// topology returns the index in the layout of the topology with the label key, -1 if the layout
+// lacks it.
 func (c *counts) topology(key string) int {
 	return slices.IndexFunc(c.layout.Topologies, func(t *domain.Topology) bool { return t.Label == key })
 }
 
-// addColumn adds a column to those of the kind; at is the index of its topology in the
-// layout. The kind's own column is the one in which each node is a domain.
+// addColumn adds a column to those of the kind; at is the index of its topology in the layout. If
+// each node is a domain there, the column becomes the kind's own column, too.
 func (c *counts) addColumn(col *domain.Column, at int, k kind) {
 	c.by[k] = append(c.by[k], place{Column: col, at: at})
 	if at == c.layout.UniquePerNode {
@@ -153,7 +158,8 @@ func (c *counts) addColumn(col *domain.Column, at int, k kind) {
 	}
 }
 
-// addExisting adds the columns of placed pods' terms as columns of kind k; nil adds none.
+// addExisting adds the columns of placed pods' terms as columns of kind k, and makes c a user of e.
+// It does nothing if e is nil.
 func (c *counts) addExisting(e *existing, k kind) {
 	if e == nil {
 		return
@@ -169,8 +175,8 @@ func (c *counts) addExisting(e *existing, k kind) {
 // before the cells are read.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
-// sync counts the pods that came or left since the last call. If a node has moved to
-// other domains, it counts all pods again.
+// sync counts the pods that came or left since the last call, for the class's own terms and for
+// c.existing. If a node has moved to other domains, it counts all pods again.
 func (c *counts) sync(t *table.Table) {
 	if c.existing != nil {
 		c.existing.sync(t)
@@ -190,8 +196,8 @@ func (c *counts) sync(t *table.Table) {
 	}, func() (sets, rows int) { return c.countAll(t) })
 }
 
-// eachShare calls visit with each kind and share that the placed pod p adds by the
-// class's own terms.
+// eachShare calls visit with each kind and share that the pod p adds by the class's own terms, once
+// it is placed.
 func (c *counts) eachShare(t *table.Table, p *object.Pod, visit func(kind, share)) {
 	for i := range c.terms {
 		q := &c.terms[i]
@@ -204,9 +210,9 @@ func (c *counts) eachShare(t *table.Table, p *object.Pod, visit func(kind, share
 	}
 }
 
-// countAll counts all placed pods again by the terms of the pod to be placed. It returns its
-// cost as domain.Follower.Follow measures it: how many label sets of pods and how many rows
-// it went through.
+// countAll counts all placed pods again by the class's own terms. It returns its cost as
+// domain.Follower.Follow measures it: how many label sets of pods and how many rows it went
+// through.
 func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {
@@ -227,8 +233,8 @@ func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	return sets, rows
 }
 
-// countNamespace counts the placed pods of the namespace. It returns how many label sets of
-// pods and how many rows it went through.
+// countNamespace counts the placed pods of the namespace by the class's own terms. It returns how
+// many label sets of pods and how many rows it went through.
 func (c *counts) countNamespace(t *table.Table, namespace string) (sets, rows int) {
 	index := newTermIndex(len(c.naming[namespace]) + len(c.selecting)) // that look at the namespace
 	look := func(at int) {
@@ -269,7 +275,8 @@ func (q *termSet) looksAt(t *table.Table, namespace string) bool {
 	return true
 }
 
-// selects reports whether the label selectors of all terms match the labels.
+// selects reports whether the label selectors of all terms match the labels. It does not look at
+// the terms' namespaces.
 func (q *termSet) selects(of map[string]string) bool {
 	for i := range q.terms {
 		if !q.terms[i].Selector.Matches(labels.Set(of)) {
@@ -279,8 +286,8 @@ func (q *termSet) selects(of map[string]string) bool {
 	return true
 }
 
-// totalOf returns the sum of the kind's columns over all domains. A pod counts once for
-// each column.
+// totalOf returns the sum of the kind's columns over all domains. A pod counts once for each column
+// that counts it.
 func (c *counts) totalOf(k kind) (sum int64) {
 	for i := range c.by[k] {
 		sum += c.by[k][i].Total()
@@ -288,8 +295,8 @@ func (c *counts) totalOf(k kind) (sum int64) {
 	return sum
 }
 
-// Release implements framework.Releaser: it gives back the columns' memory when the
-// class is dropped.
+// Release implements framework.Releaser: it gives back the columns' memory when the class is
+// dropped. c is empty afterwards, and no user of existing any more.
 func (c *counts) Release() {
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {

@@ -1,12 +1,11 @@
-// Package interpodaffinity is the plugin InterPodAffinity: pods want to be
-// where certain other pods are, or where they are not, strictly or rather; and
-// pods that run already keep others away, or draw them near.
+// Package interpodaffinity is the plugin InterPodAffinity: pods require or prefer to be where
+// certain other pods are, or where they are not; and placed pods keep others away, or draw them
+// near.
 //
-// A counts is for one class of pods what speaks for and against each domain (the
-// nodes that share a value of a label), and is fed from the table's journals. It begins
-// with what the table knows: which pods, by their labels, the class's own terms
-// match. What the terms of placed pods come to is the same for all classes that the same
-// terms are about: they share an existing. Rows in the same domains, and alike in what
-// is on the node itself, form a cell. Pods that are nominated to nodes close domains for the
-// pod at hand (nominated.go).
+// A counts holds, for one class of pods, what speaks for and against each domain (the nodes that
+// share a value of a label). It follows the table's journals. It begins with what the table knows:
+// which pods, by their labels, the class's own terms match. What the terms of placed pods add is
+// the same for all classes that the same terms select: these share an existing. Rows in the same
+// domains, and alike in what is on the node itself, form a cell. Pods that are nominated to nodes
+// close domains for the pod at hand (nominated.go).
 package interpodaffinity

@@ -26,10 +26,10 @@ func eventsToRegister() []framework.ClusterEventWithHint {
 	}
 }
 
-// podChanged reports whether a change of a pod, which has or is nominated to a node, may
-// help the rejected pod. These help: a pod comes that it wants near; one goes that it
-// wants away, or that wants it away; or the last goes that it wants near, if it may then
-// be the first of its group. A label gained or lost counts as coming or going.
+// podChanged reports whether a change of another pod may help the rejected pod p. The other pod has
+// or is nominated to a node. These changes help: a pod comes that p wants near; one goes that p
+// wants away, or that wants p away; or one goes that p wants near, if p may then be the first of
+// its group. A label gained or lost counts as coming or going.
 func podChanged(p *object.Pod, e *framework.Event) bool {
 	old, now := e.OldPod, e.NewPod
 	if !hasNode(old) && !hasNode(now) {
@@ -57,7 +57,8 @@ func mayMatch(t *match.PodTerm, p *object.Pod) bool {
 	return p != nil && t.MayMatch(p.Namespace, p.Labels)
 }
 
-// mayMatchAll reports whether there are terms and mayMatch is true for each.
+// mayMatchAll reports whether there are terms and each selects the pod, or would with other
+// namespace labels; false for nil.
 func mayMatchAll(terms []match.PodTerm, p *object.Pod) bool {
 	for i := range terms {
 		if !mayMatch(&terms[i], p) {
@@ -74,9 +75,9 @@ func nodeChanged(_ *object.Pod, e *framework.Event) bool {
 	return e.OldNode == nil || e.NewNode == nil || !maps.Equal(e.OldNode.Labels, e.NewNode.Labels)
 }
 
-// namespaceChanged reports whether a change of a namespace's labels may help the pod:
-// it is the pod's own namespace, which other pods' terms may no longer select, or a
-// required term of the pod selects it only before or only after.
+// namespaceChanged reports whether a change of a namespace's labels may help the pod p: it is p's
+// own namespace, which other pods' terms may no longer select, or a required term of p selects it
+// only before or only after. It is false if p's affinity does not parse.
 func namespaceChanged(p *object.Pod, e *framework.Event) bool {
 	old, now := e.OldNamespace.Labels, e.NewNamespace.Labels
 	if p.Affinity != nil && p.Affinity.Invalid != nil {

@@ -18,10 +18,11 @@ type existing struct {
 	terms   []existingTerm          // sorted by ID
 
 	counted domain.Follower // how far the placed pods are counted
-	users   int             // counts that use it
+	users   int             // number of counts that use it; while it is not 0, terms stays as it is
 }
 
-// existingTerm is a term of placed pods, with the amount that each pod that has it adds.
+// existingTerm is a term of placed pods. Each pod with the term adds share to the sum of its
+// domain.
 type existingTerm struct {
 	*table.Term
 	share share
@@ -30,12 +31,12 @@ type existingTerm struct {
 // share is what one pod adds to the sums of one topology: to the sum of the domain in which
 // the pod is.
 type share struct {
-	column int // index of the topology's column, among those of a kind of terms, or of existing
+	column int // index of the topology's column in counts.by of the kind, or in existing.columns
 	n      int64
 }
 
-// with returns sums over exactly the listed terms, sorted by ID: e itself if it has
-// these, or e changed to them, or a changed copy if the state of some pod refers to e.
+// with returns sums over exactly the listed terms, sorted by ID. It returns e itself if e has these
+// terms. Otherwise it changes e to them, or a copy of e if the state of some pod refers to e.
 func (e *existing) with(t *table.Table, list []*table.Term) *existing {
 	if len(e.terms) == len(list) && e.hasTerms(list) {
 		return e
@@ -58,7 +59,7 @@ func (e *existing) hasTerms(list []*table.Term) bool {
 	return true
 }
 
-// copy returns a copy with columns of its own that nobody uses yet.
+// copy returns a copy with columns of its own and no users.
 func (e *existing) copy() *existing {
 	c := *e
 	c.users, c.terms, c.columns = 0, slices.Clone(e.terms), nil
@@ -69,8 +70,8 @@ func (e *existing) copy() *existing {
 	return &c
 }
 
-// set replaces the terms by the listed ones and updates the sums: terms that leave are
-// subtracted, new ones are counted.
+// set replaces the terms by the listed ones, sorted by ID, and updates the sums: terms that leave
+// are subtracted, new ones are counted. e must be up to date with the table and have no users.
 func (e *existing) set(t *table.Table, list []*table.Term) {
 	same := 0
 	for same < min(len(e.terms), len(list)) && e.terms[same].Term == list[same] {
@@ -111,7 +112,8 @@ func (e *existing) sync(t *table.Table) {
 	}, e.countAll)
 }
 
-// sharesOf calls visit with each share that a placed pod with these terms adds.
+// sharesOf calls visit with each share that a placed pod with these terms adds. Terms that e does
+// not count add none.
 func (e *existing) sharesOf(terms []*table.Term, visit func(share)) {
 	for _, term := range terms {
 		at, counts := slices.BinarySearchFunc(e.terms, term.ID, func(m existingTerm, id uint64) int { return cmp.Compare(m.ID, id) })
@@ -140,13 +142,14 @@ func (e *existing) count(term *existingTerm) {
 	e.columns[term.share.column].AddCounts(term.Rows(), term.share.n)
 }
 
-// takeOff subtracts the share of each placed pod with the term from the sum of its domain.
+// takeOff subtracts the share of each placed pod with the term from the sum of its domain. It does
+// not remove the term from e.terms.
 func (e *existing) takeOff(term *existingTerm) {
 	e.columns[term.share.column].AddCounts(term.Rows(), -term.share.n)
 }
 
-// columnOf returns the index of the column of the topology, a new empty one if there is
-// none.
+// columnOf returns the index in e.columns of the column in the topology with the label key. It adds
+// an empty column if there is none.
 func (e *existing) columnOf(t *table.Table, key string) int {
 	i := slices.IndexFunc(e.columns, func(c *domain.Column) bool { return c.Label == key })
 	if i < 0 {

@@ -26,9 +26,10 @@ const (
 	ReasonExistingAntiAffinity = "node(s) didn't satisfy existing pods anti-affinity rules"
 )
 
-// filterCells writes the cell of each row, which decides the row's verdict: the number
-// of its location (the rows in the same shared domains) and, in the low bits, a bit for
-// each kind of which the node itself has any.
+// filterCells writes the cell of each row, which decides the row's verdict: the number of its
+// location (the rows in the same shared domains) and, in the low bits, a bit for each kind with a
+// count above 0 in the domain that only this node is in, such as its hostname. The cell of a row
+// without a node is negative.
 func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	locations, owns := c.layout.Locations(), c.layout.Owns()
@@ -47,8 +48,8 @@ func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// verdict returns the verdict on the rows of a cell. It checks the pod's affinity
-// first, then its anti-affinity, then that of placed pods.
+// verdict returns the verdict on the rows of a cell. It checks the pod's affinity first, then its
+// anti-affinity, then that of placed pods. A negative cell (no node) fits.
 func verdict(in *framework.Input, cell int64) framework.Verdict {
 	if cell < 0 {
 		return framework.Fits
@@ -67,9 +68,11 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 	})
 }
 
-// verdict returns the verdict on a node. has reports whether the node's domain in a
-// column has any (found), or the node lacks the topology label (missing). total is the
-// number of pods anywhere that match the pod's required affinity.
+// verdict returns the verdict on a node. As in kube-scheduler, it checks the pod's affinity first,
+// then its anti-affinity, then that of placed pods. The first that rejects the node decides. has
+// reports whether the column counts a pod in the node's domain (found), and whether the node lacks
+// the topology label (missing). total is 0 if no other pod matches the pod's required affinity: if
+// the pod matches that itself, only a missing label rejects the node by it.
 func (c *counts) verdict(total int64, has func(*place, kind) (found, missing bool)) framework.Verdict {
 	first := c.first(total)
 	for i := range c.by[affinity] {
@@ -90,9 +93,8 @@ func (c *counts) verdict(total int64, has func(*place, kind) (found, missing boo
 	return framework.Fits
 }
 
-// first reports whether the pod matches its own required affinity and no other pod
-// does, so that it may go to any node with the topology labels. total is the number of
-// other pods that match it.
+// first reports whether the pod matches its own required affinity and no other pod does, so that it
+// may go to any node with the topology labels. total is 0 if no other pod matches it.
 func (c *counts) first(total int64) bool { return c.self && total == 0 }
 
 // rowVerdicts writes the verdict on each row to out, without cells. It first collects
@@ -112,9 +114,10 @@ func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict)
 	}
 }
 
-// rejectedDomains returns, for each domain of the topology with index at, the kinds for
-// which it rejects the pod, as bits. first is the result of counts.first. The slice is
-// scratch. The loops do not branch on counts, which are unpredictable.
+// rejectedDomains returns, for each domain of the topology with index at, the kinds for which it
+// rejects the pod, as bits. Nodes without the label (domain.Missing) are rejected by affinity
+// alone. first is the result of counts.first. The slice is scratch. The loops do not branch on
+// counts, which are unpredictable.
 func (c *counts) rejectedDomains(at int, first bool) []uint8 {
 	rejected := append(c.pl.rejected[:0], make([]uint8, c.layout.Topologies[at].Len())...)
 	c.pl.rejected = rejected
@@ -147,8 +150,9 @@ func (c *counts) rejectedDomains(at int, first bool) []uint8 {
 	return rejected
 }
 
-// firstOf is the verdict on a node that the kinds of terms in a set (bits) reject: upstream
-// names only the first that it checks, the pod's affinity before its anti-affinity.
+// firstOf is, by the set of kinds (bits) that reject a node, the verdict on the node: upstream
+// names only the first kind that it checks, the pod's affinity before its anti-affinity before that
+// of placed pods. 0, the verdict for no kind, fits.
 var firstOf = [1 << kinds]framework.Verdict{
 	0, affinityNotMet, antiAffinityNotMet, affinityNotMet, existingAntiAffinityNotMet, affinityNotMet, antiAffinityNotMet, affinityNotMet,
 }
@@ -156,9 +160,9 @@ var firstOf = [1 << kinds]framework.Verdict{
 // positive returns 1 for a positive number, else 0.
 func positive(n int64) uint8 { return uint8(uint64(-n) >> 63) }
 
-// exchanged returns the verdict on the row as if its pods of a priority lower than
-// below were gone and the pods of came were there. known is false if that cannot be
-// told, as a pod of came has a term that selects the pod.
+// exchanged returns the verdict on the row as if its pods of a priority lower than below were gone
+// and the pods of came were there. It changes no table. known is false if only a trial can tell: a
+// pod of came has a term that selects the pod, or the pod has more than mostTermSets term sets.
 func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
 	if c.layout.Locations()[row] == noNode {
@@ -184,9 +188,9 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	}), true
 }
 
-// surely returns the verdict of exchanged if numbers alone decide it: a domain that has
-// more pods than could leave still has some. It returns false if not, and for a class
-// with required affinity.
+// surely returns the verdict of exchanged if numbers alone decide it: a domain that has more pods
+// than could leave still has some. known is false if they do not, for a class with required
+// affinity, and if came is not empty.
 func (c *counts) surely(t *table.Table, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	if len(c.by[affinity])+len(came) > 0 {
 		return 0, false
@@ -208,8 +212,8 @@ func (c *counts) surely(t *table.Table, row table.Row, below int32, came []*obje
 	return existingAntiAffinityNotMet, most > 0
 }
 
-// mostAt returns the greatest sum of the kind's columns in a domain of the row.
-// Nothing that leaves opens a closed domain.
+// mostAt returns the greatest sum of the kind's columns in a domain of the row. It is MaxInt64 if a
+// domain of the row is closed: no pod that leaves opens it.
 func (c *counts) mostAt(k kind, row table.Row) (most int64) {
 	for i := range c.by[k] {
 		p := &c.by[k][i]
@@ -224,9 +228,9 @@ func (c *counts) mostAt(k kind, row table.Row) (most int64) {
 	return most
 }
 
-// leave sets gone in each column to how much of it leaves with the row's pods of a
-// priority lower than below, less what the pods of came add. It returns that for the
-// pod's required affinity.
+// leave sets gone in each column to how much of it leaves with the row's pods of a priority lower
+// than below, less what the pods of came add by the class's own terms. It returns the sum of gone
+// over the columns of the pod's required affinity whose topology label the row's node has.
 func (c *counts) leave(t *table.Table, row table.Row, below int32, came []*object.Pod) (total int64) {
 	for k := range c.by {
 		for i := range c.by[k] {
@@ -264,25 +268,27 @@ func (c *counts) leave(t *table.Table, row table.Row, below int32, came []*objec
 // are removed for a trial instead.
 const mostTermSets = 64
 
-// labelSetsKept is for how many sets of labels of placed pods the result is kept.
+// labelSetsKept is the number of label sets of placed pods for which keptTerms keeps a result.
+// Those with equal Number modulo labelSetsKept share a slot.
 const labelSetsKept = 1024
 
-// keptTerms keeps, by the placed pods' labels, which term sets of a pod select them. It is
-// for the pod that was asked about last (class), since a preemption looks at many rows for
-// one pod.
+// keptTerms keeps, by the placed pods' labels, which term sets of a pod select them. It is for one
+// class, that of the pod that was asked about last, since a preemption looks at many rows for one
+// pod.
 type keptTerms struct {
 	class  *counts
 	byPods [labelSetsKept]termsOfPods
 }
 
 // termsOfPods says which term sets of the pod to be placed select the placed pods with one
-// namespace and set of labels: bit i is set for the i-th.
+// namespace and set of labels (pods): bit i of terms is set for the i-th.
 type termsOfPods struct {
 	pods  *table.PodsWithLabels
 	terms uint64
 }
 
-// termsAbout returns the indices of the term sets that select the placed pod, as bits.
+// termsAbout returns the indices of the class's term sets that select the placed pod, as bits. It
+// keeps results for placed pods with the same labels. There may be at most mostTermSets sets.
 func (c *counts) termsAbout(t *table.Table, p *table.Placed) (about uint64) {
 	if len(c.terms) == 0 {
 		return 0
@@ -303,7 +309,7 @@ func (c *counts) termsAbout(t *table.Table, p *table.Placed) (about uint64) {
 	return known.terms
 }
 
-// termsMatching computes which term sets select the pod p, as bits by index.
+// termsMatching computes which of the class's term sets select the pod p, as bits by index.
 func (c *counts) termsMatching(t *table.Table, p *object.Pod) (about uint64) {
 	for i := range c.terms {
 		if allTermsMatch(t, c.terms[i].terms, p.Namespace, p.Labels) {
@@ -313,7 +319,8 @@ func (c *counts) termsMatching(t *table.Table, p *object.Pod) (about uint64) {
 	return about
 }
 
-// explain returns the code and reason of a verdict.
+// explain returns the code and reason of a verdict. Only affinityNotMet is
+// UnschedulableAndUnresolvable: preemption may help against the others.
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 	switch v {
 	case affinityNotMet:

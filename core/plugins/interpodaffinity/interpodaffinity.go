@@ -18,23 +18,24 @@ import (
 // plugin is the plugin's configuration in one profile, and what all pods of the profile
 // share.
 type plugin struct {
-	// hardWeight is what a required affinity term of a placed pod scores.
+	// hardWeight is what a required affinity term of a placed pod adds to the raw score.
 	hardWeight int64
-	// ignore is IgnorePreferredTermsOfExistingPods: preferred terms of placed pods do not
-	// count for pods without preferred terms.
+	// ignore is IgnorePreferredTermsOfExistingPods: terms of placed pods do not score nodes for
+	// pods without preferred terms.
 	ignore bool
 	// layouts, standings and rooms are shared by the counts of all classes.
 	layouts    domain.Layouts
-	generation uint64 // of the layouts and label keys that standings belong to
-	standings  map[*table.About]*standing
-	columns    int          // a lower bound of the elements in all columns of standings
-	rooms      domain.Rooms // memory of columns, for reuse
-	keys       []domain.Key // scratch of newCounts
-	rejected   []uint8      // scratch of rejectedDomains
-	about      keptTerms    // for preemption: which terms of a pod select placed pods
+	generation uint64                     // of the layouts and label keys that standings belong to
+	standings  map[*table.About]*standing // by the terms that select the pods
+	columns    int                        // a lower bound of the elements in all columns of standings
+	rooms      domain.Rooms               // memory of columns, for reuse
+	keys       []domain.Key               // scratch of newCounts
+	rejected   []uint8                    // scratch of rejectedDomains
+	about      keptTerms                  // for preemption: which terms of a pod select placed pods
 }
 
-// New returns the plugin; nil args stand for the defaults.
+// New returns the plugin; nil args stand for kube-scheduler's defaults. The error names the wrong
+// fields.
 func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 	pl, err := newPlugin(args)
 	if err != nil {
@@ -43,7 +44,8 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 	return pl.declare(), nil
 }
 
-// newPlugin returns the plugin's state. The error names the wrong fields.
+// newPlugin returns the plugin's state; nil args stand for the defaults. The error names the wrong
+// fields.
 func newPlugin(args *configv1.InterPodAffinityArgs) (*plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return nil, err
@@ -76,9 +78,10 @@ func (pl *plugin) declare() framework.Plugin {
 	}
 }
 
-// sign appends to key what verdicts and scores depend on of the pod: its own terms, and
-// which terms of other pods select it; nothing else of its labels. Terms that no placed
-// pod has count too, as a nominated pod may be tried with one.
+// sign appends to key what verdicts and scores depend on of the pod: its own terms, and which terms
+// of other pods select it; nothing else of its labels. Terms that no placed pod has count too, as a
+// nominated pod may be tried with one. It appends nothing for a pod without terms that no term
+// selects.
 func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	pl.begin(t)
 	others := pl.standingOf(t, p)
@@ -108,11 +111,11 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// pulled reports whether terms of placed pods affect the pod's score.
+// pulled reports whether terms of placed pods may affect the pod's score (see ignore).
 func (pl *plugin) pulled(p *object.Pod) bool { return !pl.ignore || hasPreferredTerms(p) }
 
-// signRevision returns a revision that changes when the signature may: that of the
-// terms of all pods, and of namespace labels.
+// signRevision returns a revision that changes when the signature may: that of the terms of all
+// pods, and of namespace labels. known is always true.
 func signRevision(t *table.Table, _ *object.Pod) (revision uint64, known bool) {
 	return t.Terms().Revision() + t.Namespaces().Revision(), true
 }
@@ -120,8 +123,8 @@ func signRevision(t *table.Table, _ *object.Pod) (revision uint64, known bool) {
 // hasPreferredTerms reports whether the pod has preferred affinity or anti-affinity.
 func hasPreferredTerms(p *object.Pod) bool { return p.Affinity != nil && p.Affinity.Prefers }
 
-// allTermsMatch reports whether every term of a pod to be placed selects a placed pod with
-// these labels in that namespace.
+// allTermsMatch reports whether every term of a pod to be placed selects a placed pod with these
+// labels in that namespace. It is true if there are no terms.
 func allTermsMatch(t *table.Table, terms []match.PodTerm, namespace string, labels map[string]string) bool {
 	for i := range terms {
 		if !terms[i].MatchesPlaced(namespace, t.Namespaces().Labels(namespace), labels) {
@@ -131,15 +134,15 @@ func allTermsMatch(t *table.Table, terms []match.PodTerm, namespace string, labe
 	return true
 }
 
-// matchesItself reports whether the pod's required affinity selects the pod itself, so
-// that it may be the first of its kind.
+// matchesItself reports whether the pod has required affinity that selects the pod itself, so that
+// it may be the first of its kind. p.Affinity must not be nil.
 func matchesItself(t *table.Table, p *object.Pod) bool {
 	return len(p.Affinity.Affinity) > 0 && allTermsMatch(t, p.Affinity.Affinity, p.Namespace, p.Labels)
 }
 
-// preFilter skips pods without required terms that no required anti-affinity term of a
-// placed or nominated pod selects, and returns the counts for others. kube-scheduler also skips
-// pods that only nominated pods' terms select.
+// preFilter skips pods without required terms that no required anti-affinity term of a placed or
+// nominated pod selects, and returns the counts for others. kube-scheduler also skips pods that
+// only nominated pods' terms select. It rejects a pod whose affinity does not parse.
 func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if p.Affinity != nil && p.Affinity.Invalid != nil {
 		reason := fmt.Sprintf("parsing pod: %v", p.Affinity.Invalid)
@@ -167,7 +170,8 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	return framework.PreFilterResult{State: c}
 }
 
-// preScore skips pods for which no term adds to a score, and returns the counts for others.
+// preScore skips pods for which no term adds to a score, and returns the counts for others. A pod
+// whose affinity does not parse gets an error, unless terms of placed pods are ignored for it.
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	if !pl.pulled(p) {
 		return framework.PreScoreResult{Skip: true}

@@ -15,10 +15,10 @@ import (
 // it on that node alone. Then the successor of a preempted pod goes to another node of the
 // zone, and is preempted there, without end.
 
-// setNominated sets, in place of those of the last call, which domains required anti-affinity
-// with the nominated pods closes for the pod. own is the row that the pod itself is nominated to,
-// -1 if none: its domain stays open unless the nominated pod has a higher priority. What concerns
-// one row alone is left to the engine (see close).
+// setNominated opens the domains that the last call closed, and closes those that required
+// anti-affinity between the pod and the nominated pods rules out for the pod. own is the row that
+// the pod itself is nominated to, -1 if none: its domain stays open unless the nominated pod has a
+// higher priority. What concerns one row alone is left to the engine (see close).
 func setNominated(in *framework.Input, pod *object.Pod, own table.Row, nominated iter.Seq2[table.Row, *object.Pod]) {
 	c := in.State.(*counts)
 	c.openAll()
@@ -52,9 +52,9 @@ func (c *counts) openAll() {
 	}
 }
 
-// close closes the domain of row r in the column of the share. A row that is a domain of its
-// own stays open: the engine places the nominated pod there. The domain of row from stays open,
-// too, -1 meaning none: the pod is nominated there, and two pods of equal priority must not
+// close closes the domain of row r in the column of the share. A row that is a domain of its own
+// stays open: the engine places the nominated pod there. The domain of row from stays open, too, -1
+// meaning none: the pod at hand is nominated to that row, and two pods of equal priority must not
 // keep each other out for ever.
 func (c *counts) close(k kind, s share, r, from table.Row) {
 	p := &c.by[k][s.column]

@@ -41,7 +41,8 @@ func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// score returns the raw score of a cell's rows: the sum of the weights in their domains.
+// score returns the raw score of a cell's rows: the sum of the weights in their domains. It is 0
+// for a negative cell (no node).
 func score(in *framework.Input, cell int64) int64 {
 	if cell < 0 {
 		return 0
@@ -59,7 +60,7 @@ func score(in *framework.Input, cell int64) int64 {
 	return sum
 }
 
-// rowScores writes the raw score of each row to out.
+// rowScores writes the raw score of each row to out, without cells.
 func rowScores(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	clear(out)
@@ -76,7 +77,8 @@ func rowScores(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// normalize scales raw scores so that the least becomes 0 and the greatest 100.
+// normalize scales raw scores so that the least becomes 0 and the greatest 100. It returns 0 if
+// they are equal.
 func normalize(raw, least, most int64) int64 {
 	if most <= least {
 		return 0

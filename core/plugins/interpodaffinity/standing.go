@@ -17,8 +17,9 @@ import (
 type standing struct {
 	about    *table.About // the terms that select these pods
 	revision uint64       // of all terms and of namespace labels, when look was last called
-	// keeping are the IDs of the terms that keep the pods away, as bytes of signatures;
-	// scoring those of terms that score nodes for them.
+	// keeping are the IDs of the terms that keep the pods away (required anti-affinity), even if
+	// no pod has them any more, as bytes of signatures; scoring those of terms of placed pods
+	// that score nodes for them.
 	keeping, scoring []byte
 	live             bool // a placed or nominated pod has one of keeping
 
@@ -28,14 +29,14 @@ type standing struct {
 	awayCounts, pullCounts *existing     // their sums, as of when a pod last needed them
 }
 
-// Bounds of what is kept of standings.
+// Bounds of what is kept of standings. With more, begin drops all.
 const (
 	standingsKept = 1 << 12 // standings
-	columnsKept   = 1 << 21 // elements of all their columns
+	columnsKept   = 1 << 21 // elements of all columns of standings
 )
 
-// standingOf returns the standing of the pod, up to date; nil if no term of any pod
-// selects it.
+// standingOf returns the standing of the pod, with up-to-date lists of terms, a new one if there is
+// none yet; nil if no term of any pod selects the pod. begin must have been called.
 func (pl *plugin) standingOf(t *table.Table, p *object.Pod) *standing {
 	about := t.Terms().About(p)
 	if about == nil {
@@ -61,8 +62,9 @@ func (s *standing) terms() []*table.Term {
 	return s.about.Terms()
 }
 
-// countAway returns, by domain, the number of placed pods whose required anti-affinity keeps
-// the pods of s away; nil if no term does. It is for Filter. s may be nil: no terms.
+// countAway returns, by domain, the number of placed pods whose required anti-affinity keeps the
+// pods of s away (a pod counts once for each term); nil if no such term is known. It is for Filter.
+// s may be nil: no terms.
 func (s *standing) countAway(t *table.Table) *existing {
 	if s == nil || len(s.away) == 0 {
 		return nil
@@ -71,8 +73,8 @@ func (s *standing) countAway(t *table.Table) *existing {
 	return s.awayCounts
 }
 
-// countPull returns, by domain, the weights of terms of placed pods that score nodes for the
-// pods of s, summed; nil if there is no such term. It is for Score. s may be nil: no terms.
+// countPull returns, by domain, the weights of terms of placed pods that score nodes for the pods
+// of s, summed; nil if no placed pod has such a term. It is for Score. s may be nil: no terms.
 func (s *standing) countPull(t *table.Table) *existing {
 	if s == nil || len(s.pull) == 0 {
 		return nil
@@ -119,7 +121,7 @@ func (pl *plugin) look(s *standing) {
 	}
 }
 
-// addKey adds the topology with this label to keys, unless it is there.
+// addKey returns keys with the topology of this label, appended unless it is there.
 func addKey(keys []domain.Key, label string) []domain.Key {
 	for i := range keys {
 		if keys[i].Label == label {

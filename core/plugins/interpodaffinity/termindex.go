@@ -10,7 +10,7 @@ import (
 type termIndex struct {
 	sets     []indexedSet
 	byValue  map[labelValue]int32 // index of the last of sets for the value
-	anyValue []*termSet           // sets that require no label value
+	anyValue []*termSet           // sets whose first term requires no label value
 }
 
 // indexedSet is a term set for one label value, and the index of the set before it for
@@ -26,7 +26,8 @@ type labelValue struct{ key, value string }
 // newTermIndex returns an empty index with room for about n sets.
 func newTermIndex(n int) *termIndex { return &termIndex{byValue: make(map[labelValue]int32, n)} }
 
-// add adds a set of terms.
+// add adds a set of terms, by the values that the first requirement with operator In (or =) of the
+// set's first term lists.
 func (x *termIndex) add(q *termSet) {
 	requirements, _ := q.terms[0].Selector.Requirements()
 	for i := range requirements {
@@ -58,8 +59,8 @@ func (x *termIndex) addForValue(v labelValue, q *termSet) {
 // empty reports whether no set was added.
 func (x *termIndex) empty() bool { return len(x.sets)+len(x.anyValue) == 0 }
 
-// selecting calls visit with each set all of whose label selectors match the labels, in no
-// particular order.
+// selecting calls visit with each set of terms whose label selectors all match the labels, in no
+// particular order. It does not look at the terms' namespaces.
 func (x *termIndex) selecting(labels map[string]string, visit func(*termSet)) {
 	for _, q := range x.anyValue {
 		if q.selects(labels) {
