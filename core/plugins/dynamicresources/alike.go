@@ -21,17 +21,18 @@ import (
 // offer: a claim that is seen for the first time costs a search for each kind of
 // node that it can tell apart.
 
-// found is the result of a search for devices on a node: the verdict, and the raw score
-// if it fits.
+// found is the result of a search for devices on a node: the verdict, and the raw score of what the
+// claims would get if the node fits.
 type found struct {
 	verdict framework.Verdict
 	score   int64
 }
 
 const (
-	// mostFound bounds the results kept for one search, and its kinds of devices.
+	// mostFound bounds the results kept for one search, and its kinds of devices. With more,
+	// all of the search are dropped.
 	mostFound = 1 << 10
-	// mostSearches bounds the searches that are kept.
+	// mostSearches bounds the searches that are kept. With more, all are dropped.
 	mostSearches = 256
 )
 
@@ -55,25 +56,26 @@ type search struct {
 	// ordered is set if the order of devices matters. Otherwise only so many devices of a
 	// kind matter as requests can use.
 	ordered bool
-	most    int64 // the most devices that all requests together take
+	most    int64 // the most devices that all requests together take, AllocationMode All left out
 	// alternatives is the number of alternatives of all requests together.
 	alternatives int
 	admin        bool // a request has admin access, which includes taken devices
 
 	byKey map[string]found // results, by what the search reads of a node's devices
 	kinds map[string]int32 // numbers of kinds of devices, by what the search reads of them
-	// list holds the kinds of the node's devices that some request may take, wanted by
-	// which requests, as bits. A device that claims can share is in wanted as often as the
-	// requests may take it.
+	// list holds, for each device of the node that some request may take, its kind's number.
+	// wanted holds which requests may take it, as bits. A device that claims can share is in
+	// wanted as often as the requests may take it.
 	list   []int32
 	wanted []uint64
-	simple []uint64 // as wanted, only devices without shares, counters and capacity held
+	simple []uint64 // as wanted, but only for devices without shares, counters and capacity held
 	kind   []byte   // scratch: the kind of one device, as bytes
 	// allFails is set if a selector fails with an error on a device of the node, in a
 	// request for all devices.
 	allFails bool
 	inNumbers
-	// values holds, by content, the number for the values that a device has of attributes.
+	// values holds, by device.content, the number for a device's values of attributes; 0: not
+	// computed yet.
 	values     []int32
 	generation uint64 // of inventories, to which values belongs
 }
@@ -82,9 +84,9 @@ type search struct {
 // FirstAvailable.
 type alternative struct {
 	*deviceSelection
-	count int64
-	all   bool // AllocationMode All: all devices that match, whatever count is
-	admin bool // admin access: it may have devices that are taken
+	count int64 // devices requested
+	all   bool  // AllocationMode All: all devices that match, whatever count is
+	admin bool  // admin access: it may have devices that are taken
 	// constrained is set if its claim has constraints between devices.
 	constrained bool
 	// matching is the number of the node's devices that it may take, simple how many of
@@ -92,7 +94,8 @@ type alternative struct {
 	matching, simple int64
 }
 
-// searchFor returns the search for these claims: one that is kept, or a new one.
+// searchFor returns the search for the open claims, those to be allocated: one that is kept, or a
+// new one.
 func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *search {
 	all, alternatives := search{byKey: map[string]found{}, kinds: map[string]int32{}}, false
 	for _, c := range open {
@@ -132,9 +135,9 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 	return &all
 }
 
-// constrain adds the constraints of a claim to the search. The allocator takes a list as an
-// attribute that must be distinct for the first device only, so that the order of devices
-// matters.
+// constrain adds the constraints of a claim to the search. The claim's requests are added
+// afterwards. For a distinct attribute the order of devices matters: the allocator takes a device
+// whose attribute is a list only as the first.
 func (s *search) constrain(c *resourcev1.DeviceClaim) {
 	if s.constrains = len(c.Constraints) > 0; !s.constrains {
 		return
@@ -151,7 +154,8 @@ func (s *search) constrain(c *resourcev1.DeviceClaim) {
 	}
 }
 
-// add adds an alternative to the last request.
+// add adds an alternative to the last request: the devices that by selects, with the allocation
+// mode, count and derived attributes of the request. It updates the search's key and bounds.
 func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, count int64, derived []resourcev1.DeviceDerivedAttribute) {
 	last := &s.requests[len(s.requests)-1]
 	most := int64(0) // of those before
@@ -170,9 +174,10 @@ func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, 
 	s.most += max(0, min(count, resourcev1.AllocationResultsMaxSize+1)-most)
 }
 
-// prepared returns the search for what is to be allocated on the node; nil if nothing
-// is. It depends on the extended resources that the node lacks, for which a claim is
-// made. alike is false if results cannot be shared between nodes.
+// prepared returns the search for what is to be allocated on the node (all), kept by the extended
+// resources that the node lacks, for which a claim is made; nil if nothing is to be allocated.
+// alike is false, and all nil, if results cannot be shared between nodes: there are more than 64
+// extended resources.
 func (pl *plugin) prepared(in *framework.Input, n *object.Node) (all *search, alike bool) {
 	s, lacking := in.State.(*state), uint64(0)
 	if e := s.extended; e != nil {
@@ -195,8 +200,9 @@ func (pl *plugin) prepared(in *framework.Input, n *object.Node) (all *search, al
 	return all, true
 }
 
-// allocateAlike returns the result of searching the node's devices for the pod's claims. It
-// reuses the result of another node if the search cannot tell the two apart.
+// allocateAlike returns the result of searching the node's devices for the pod's claims. It reuses
+// the result of another node if the search cannot tell the two apart; the error is nil then. Else
+// it runs the allocator.
 func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node) (found, error) {
 	if !pl.alone(in) { // nodes are asked about at once
 		return pl.searchOn(in, n)
@@ -226,9 +232,10 @@ func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.No
 	return f, err
 }
 
-// appendInventoryKey appends what the result of the search depends on of the node's
-// inventory: the alternatives that are chosen, if that is simple to tell, else the
-// kinds of the devices that may be taken. Nodes with equal keys have equal results.
+// appendInventoryKey appends what of the node's inventory the result of the search depends on. That
+// is the alternatives that are chosen, or that the search fails, if this is simple to tell; else
+// how a search in numbers ends; else the kinds of the devices that may be taken. Nodes with equal
+// keys have equal results.
 func (pl *plugin) appendInventoryKey(key []byte, s *search, v *inventory) []byte {
 	failing := pl.readDevices(s, v)
 	fails := failing < len(s.requests)
@@ -261,9 +268,9 @@ func (pl *plugin) appendInventoryKey(key []byte, s *search, v *inventory) []byte
 	return key
 }
 
-// readDevices lists the node's devices that the requests may take, in s, and counts them by
-// alternative. It returns the index of the first request of which a selector fails with an
-// error, or the number of requests if none does.
+// readDevices lists the devices of the node with inventory v that the requests may take, in s, and
+// counts them by alternative. It returns the index of the first request of which a selector fails
+// with an error, or the number of requests if none does.
 func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 	for _, r := range s.requests {
 		for j := range r {
@@ -311,12 +318,12 @@ func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 	return first
 }
 
-// spent reports whether the alternative cannot have the device because it needs all of its
-// capacity, and other claims have some.
+// spent reports whether the alternative cannot have the device because it requests no capacity,
+// which means all, and other claims have some of that.
 func (a *alternative) spent(d *device) bool { return d.partial && a.capacity == nil }
 
-// count counts a device for the alternatives that may take it. kind begins with its
-// match for each of them; simple is set if the device belongs in s.simple.
+// count counts a device for the alternatives that may take it, in matching and simple. kind begins
+// with its match for each of them; simple is set if the device belongs in s.simple.
 func (s *search) count(kind []byte, simple bool) {
 	at := 0
 	for _, r := range s.requests {
@@ -332,8 +339,8 @@ func (s *search) count(kind []byte, simple bool) {
 	}
 }
 
-// endsBefore reports whether the allocator gives up before it reaches the request with this
-// index, since the requests before it cannot all be met.
+// endsBefore reports whether the allocator surely gives up before it reaches the request with this
+// index, since the requests before it cannot all be met. It is false if that is not known.
 func (s *search) endsBefore(request int) bool {
 	for _, r := range s.requests[:request] {
 		if !slices.ContainsFunc(r, func(a alternative) bool { return a.matching >= a.count }) {
@@ -343,11 +350,11 @@ func (s *search) endsBefore(request int) bool {
 	return !s.enough(s.wanted, request, true)
 }
 
-// appendChosenAlternatives appends which alternative each request gets, if the numbers
-// of matching devices alone decide that; plain is false if they do not. An alternative
-// with too few devices is never chosen; one is surely chosen if there are enough
-// devices whatever the other requests take. If a request gets none, the key says that
-// the search fails.
+// appendChosenAlternatives appends which alternative each request gets, if the numbers of matching
+// devices alone decide that. plain is false if they do not, or if claims have constraints: the
+// returned key is of no use then. An alternative with too few devices is never chosen; one is
+// surely chosen if there are enough devices whatever the other requests take. If a request gets
+// none, the key says that the search fails.
 func (s *search) appendChosenAlternatives(key []byte) (taken []byte, plain bool) {
 	plain, taken = true, append(key, 0)
 	for _, r := range s.requests {
@@ -367,9 +374,11 @@ func (s *search) appendChosenAlternatives(key []byte) (taken []byte, plain bool)
 	return taken, plain && !s.constrained
 }
 
-// enough reports whether each of the first requests can have as many devices as its
-// smallest alternative wants, each device for one request (a bipartite matching). It
-// returns unknown if that is not computed.
+// enough reports whether each of the first requests (as many as first says) can have as many
+// devices as its smallest alternative wants, each device for one request (a bipartite matching).
+// wanted holds for each device the requests that may take it, as bits. It returns unknown where
+// this is not computed: for too many devices or requests, for admin access and, if unknown is
+// false, for requests with several alternatives.
 func (s *search) enough(wanted []uint64, first int, unknown bool) bool {
 	var holders [32]uint8 // of devices, from 1
 	if len(s.requests) > 64 || len(wanted) > len(holders) {
@@ -392,9 +401,10 @@ func (s *search) enough(wanted []uint64, first int, unknown bool) bool {
 	return true
 }
 
-// holds assigns one more device to the request, for which other requests may have to
-// swap theirs (an augmenting path). of holds the requests that may take each device, as
-// bits; holders the request that has it, plus 1; tried the devices that were looked at.
+// holds assigns one more device to the request, for which other requests may have to swap theirs
+// (an augmenting path), and reports whether it could. of holds the requests that may take each
+// device, as bits; holders the request that has it, plus 1; tried the devices that were looked at,
+// as bits.
 func holds(of []uint64, request uint8, holders *[32]uint8, tried *uint32) bool {
 	for i, wanted := range of {
 		if wanted>>request&1 == 0 || *tried>>i&1 == 1 {
@@ -409,8 +419,8 @@ func holds(of []uint64, request uint8, holders *[32]uint8, tried *uint32) bool {
 	return false
 }
 
-// appendRest appends to a device's kind what the allocator reads of it besides its
-// match: whether it is taken, shares held, counters, capacity, and the attributes that
+// appendRest appends to a device's kind, which begins with its matches, what else the allocator
+// reads of it: whether it is taken, shares held, counters, capacity, and the attributes that
 // constraints compare.
 func (s *search) appendRest(kind []byte, i *inventories, d *device) []byte {
 	taken := int64(0)
@@ -431,8 +441,8 @@ func (s *search) appendRest(kind []byte, i *inventories, d *device) []byte {
 	return kind
 }
 
-// valuesOf returns a number for the values that devices with this content have of the
-// attributes that constraints compare: equal for equal values.
+// valuesOf returns a number for the values that devices with this content (a device.content) have
+// of the attributes that constraints compare: equal for equal values.
 func (s *search) valuesOf(i *inventories, content int32) int32 {
 	if s.generation != i.generation {
 		s.generation, s.values = i.generation, nil

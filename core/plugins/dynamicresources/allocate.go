@@ -19,10 +19,10 @@ import (
 // errSteps is the error of a search that was given up after too many steps.
 var errSteps = errors.New("too many steps")
 
-// allocate calls Kubernetes' allocator for the open claims on the node. It returns one
-// result for each claim; nil and no error if they cannot all be allocated. The results
-// depend on the table and the claims only, except for ShareIDs, which the library
-// draws.
+// allocate calls Kubernetes' allocator for the open claims on the node. shared is the devices that
+// several nodes can see. It returns one result for each claim; nil and no error if they cannot all
+// be allocated. After too many steps it returns an error that wraps errSteps. The results depend on
+// the table and the claims only, except for ShareIDs, which the library draws.
 func (pl *plugin) allocate(t *table.Table, n *object.Node, open []*resourcev1.ResourceClaim, shared *devices.Offer) ([]resourcev1.AllocationResult, error) {
 	o := shared.WithNode(t, n.Name, pl.features.DRAConsumableCapacity)
 	limit := &limit{left: pl.steps, limited: pl.steps > 0}
@@ -45,7 +45,7 @@ func (pl *plugin) allocate(t *table.Table, n *object.Node, open []*resourcev1.Re
 // classes is the allocator's lister of the table's DeviceClasses.
 type classes struct{ table *table.Table }
 
-// Get returns the class of that name.
+// Get returns the class of that name, assumed state included, or an error if there is none.
 func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 	if class, ok := c.table.Objects().Named(object.DeviceClasses, "", name).(*object.DeviceClass); ok {
 		return class.API, nil
@@ -63,10 +63,10 @@ func (c classes) List() ([]*resourcev1.DeviceClass, error) {
 }
 
 // limit is the context that the allocator runs in. kube-scheduler ends a search by time; here
-// results must not depend on time, so the search ends after a number of steps: calls of
-// Err.
+// results must not depend on time, so the search ends after a number of steps. Each call of Err is
+// a step.
 type limit struct {
-	left    int  // steps
+	left    int  // steps; below 0: there were too many
 	limited bool // false: any number of steps
 }
 
@@ -82,10 +82,10 @@ func (*limit) Deadline() (time.Time, bool) { return time.Time{}, false }
 // Done returns nil: the context is never cancelled.
 func (*limit) Done() <-chan struct{} { return nil }
 
-// Value returns nil.
+// Value returns nil: the context holds no values.
 func (*limit) Value(any) any { return nil }
 
-// Err counts a step and returns errSteps once there are too many.
+// Err counts a step and returns errSteps once there are too many; always nil if not limited.
 func (l *limit) Err() error {
 	if !l.limited {
 		return nil

@@ -26,8 +26,8 @@ type columns struct {
 // answerRows bounds the rows of all columns together. With more, all answers are dropped.
 const answerRows = 1 << 19
 
-// of returns the kept answers for the signature, empty ones if there are none. To bound the
-// memory it may drop all others first.
+// of returns the kept answers for the signature, empty ones if there are none. To bound the memory,
+// or for another table, it may drop the answers for all other signatures first.
 func (a *answers) of(t *table.Table, signature []byte) *columns {
 	c := a.by[string(signature)]
 	if a.table == t && c != nil {
@@ -47,7 +47,7 @@ type column struct {
 	revisions []uint64 // of the row's devices, when the answer was kept
 }
 
-// makeRoom extends the column to all rows.
+// makeRoom extends the column to all rows of a table with that many. It never shortens it.
 func (c *column) makeRoom(rows int) {
 	if n := rows - len(c.answers); n > 0 {
 		c.answers, c.revisions = append(c.answers, make([]int64, n)...), append(c.revisions, make([]uint64, n)...)

@@ -11,13 +11,13 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/feature"
 )
 
-// bindingTimeout is kube-scheduler's default. It also applies without the gate that lets profiles
-// configure it: a claim that is being created for a pod is waited for as long.
+// bindingTimeout is kube-scheduler's default for how long a pod waits in PreBind for its devices.
+// It also applies without the gate that lets profiles configure it: a claim that is being created
+// for a pod is waited for as long.
 const bindingTimeout = 10 * time.Minute
 
-// WithDefaults returns a copy of the arguments with kube-scheduler's defaults for what they
-// leave out. Nil arguments leave out all. What a gate that is off would read
-// stays unset.
+// WithDefaults returns a copy of the arguments with kube-scheduler's defaults for what they leave
+// out. Nil arguments leave out all. A field whose feature gate is off gets no default.
 func WithDefaults(args *configv1.DynamicResourcesArgs, f feature.Features) *configv1.DynamicResourcesArgs {
 	args = cmp.Or(args.DeepCopy(), &configv1.DynamicResourcesArgs{})
 	if f.DRASchedulerFilterTimeout {
@@ -29,8 +29,8 @@ func WithDefaults(args *configv1.DynamicResourcesArgs, f feature.Features) *conf
 	return args
 }
 
-// ValidateArgs returns the errors in the arguments, with fields named relative to path.
-// A field that has no effect because its feature gate is off is an error.
+// ValidateArgs returns the errors in the arguments, with fields named relative to path. A field
+// that is set although its feature gate is off is an error.
 func ValidateArgs(path *field.Path, args *configv1.DynamicResourcesArgs, f feature.Features) field.ErrorList {
 	args = WithDefaults(args, f)
 	var errs field.ErrorList

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// claimsOf returns the pod's claims as the API shows them, in the pod's order. If one
-// is missing or cannot be used yet, reason says why; otherwise it is "".
+// claimsOf returns the pod's claims as the API shows them, in the pod's order. If one is missing or
+// cannot be used yet, it returns no claims, and reason says why; otherwise reason is "".
 func claimsOf(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, reason string) {
 	for i := range p.Claims {
 		c := &p.Claims[i]
@@ -34,9 +34,9 @@ func claimsOf(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, re
 	return claims, ""
 }
 
-// claimsFor returns the pod's claims, or the reason why it must wait for them. A claim
-// whose allocation is being written for another pod of the pod's group counts as
-// allocated; any other is as the API shows it.
+// claimsFor returns the pod's claims, or the reason why it must wait for them. Under
+// GenericWorkload a claim whose allocation is being written for another pod of the pod's group
+// counts as allocated; any other is as the API shows it.
 func (pl *plugin) claimsFor(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, reason string) {
 	claims, reason = claimsOf(t, p)
 	if pl.features.GenericWorkload && p.PodGroup() != "" {
@@ -49,9 +49,9 @@ func (pl *plugin) claimsFor(t *table.Table, p *object.Pod) (claims []*object.Res
 	return claims, reason
 }
 
-// reservedForGroup reports whether another pod of the pod's group is going to use the
-// claim. No pod of a gang is bound before the others are assumed, so none can wait until
-// the API shows the allocation. Each writes the whole allocation, whoever is first.
+// reservedForGroup reports whether the claim is reserved for a pod of p's group that is assumed or
+// bound. No pod of a gang is bound before the others are assumed, so none can wait until the API
+// shows the allocation. Each writes the whole allocation, whoever is first.
 func reservedForGroup(t *table.Table, c *object.ResourceClaim, p *object.Pod) bool {
 	return slices.ContainsFunc(c.API.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
 		other := t.Pod(r.UID)
@@ -59,14 +59,15 @@ func reservedForGroup(t *table.Table, c *object.ResourceClaim, p *object.Pod) bo
 	})
 }
 
-// shown returns the claim as the API shows it; nil if it does not exist there.
+// shown returns the claim as the API shows it, without what is assumed; nil if it does not exist
+// there.
 func shown(t *table.Table, namespace, name string) *object.ResourceClaim {
 	c, _ := t.Objects().Shown(object.ResourceClaims, namespace, name).(*object.ResourceClaim)
 	return c
 }
 
-// withPendingAllocation returns the version of claim c with the allocation that is
-// assumed and being written; nil if there is none.
+// withPendingAllocation returns the assumed version of claim c, with the allocation that is being
+// written; nil if there is none, or c has an allocation already. c is as the API shows it.
 func withPendingAllocation(t *table.Table, c *object.ResourceClaim) *object.ResourceClaim {
 	now, _ := t.Objects().Named(object.ResourceClaims, c.Namespace, c.Name).(*object.ResourceClaim)
 	if now == nil || now == c || c.Allocation() != nil || now.Allocation() == nil {
@@ -81,7 +82,8 @@ func ownedBy(c *object.ResourceClaim, p *object.Pod) bool {
 	return owner != nil && owner.UID == p.UID
 }
 
-// preEnqueue gates the pod while one of its claims is missing or not usable.
+// preEnqueue gates the pod while one of its claims is missing or cannot be used yet, by what the
+// API shows.
 func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 	if _, reason := claimsOf(t, p); reason != "" {
 		return unresolvable(reason)
@@ -89,7 +91,7 @@ func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 	return nil
 }
 
-// unresolvable returns an UnschedulableAndUnresolvable status.
+// unresolvable returns an UnschedulableAndUnresolvable status with the reason.
 func unresolvable(reason string) *decision.Status {
 	return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 }

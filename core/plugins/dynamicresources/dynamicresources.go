@@ -17,7 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
-// AllocatorFeatures returns the feature gates as the allocator of devices takes them.
+// AllocatorFeatures returns the feature gates in the type that Kubernetes' device allocator takes.
 func AllocatorFeatures(f feature.Features) structured.Features {
 	return structured.Features{
 		AdminAccess: f.DRAAdminAccess, PrioritizedList: f.DRAPrioritizedList, PartitionableDevices: f.DRAPartitionableDevices,
@@ -31,19 +31,19 @@ func AllocatorFeatures(f feature.Features) structured.Features {
 // it makes, and what it keeps between decisions.
 type plugin struct {
 	features  feature.Features
-	allocator structured.Features
-	steps     int           // bound of a search on one node; 0: none
-	binding   time.Duration // how long a pod waits for its devices' binding conditions
-	selectors *cel.Cache    // compiled CEL selectors
+	allocator structured.Features // the feature gates of the allocator
+	steps     int                 // bound of a search on one node; 0: none
+	binding   time.Duration       // how long a pod waits for its devices' binding conditions
+	selectors *cel.Cache          // compiled CEL selectors
 	// made holds, by pod, the claim that is being made for its extended resources, from
 	// Reserve until the pod is bound.
 	made    map[types.UID]*pendingClaim
-	answers answers
+	answers answers // verdicts and scores of nodes
 	// The rest serves searches whose results nodes share.
 	inventories inventories
 	selections  deviceSelections
-	searches    map[string]*search // by search.key
-	key         []byte             // scratch
+	searches    map[string]*search // by search.key; at most mostSearches
+	key         []byte             // scratch of allocateAlike
 }
 
 // New returns the plugin; nil args stand for kube-scheduler's defaults. The error names the
@@ -55,7 +55,7 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 	return build(args, f).declare(), nil
 }
 
-// build returns the plugin's state for valid arguments.
+// build returns the plugin's state for arguments that are valid; nil stands for the defaults.
 func build(args *configv1.DynamicResourcesArgs, f feature.Features) *plugin {
 	pl := &plugin{
 		features:    f,

@@ -7,9 +7,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister returns kube-scheduler's events, and deleted ResourceSlices, which may have
-// made their pool invalid. If nodeResources is set (devices may consume node resources), it
-// adds pods that are deleted or scaled down.
+// eventsToRegister returns kube-scheduler's events, and deleted ResourceSlices, which may have made
+// their pool invalid. If nodeResources is set (devices may consume node resources), it adds pods
+// that are deleted or scaled down, which may help pods that need devices.
 func eventsToRegister(nodeResources bool) []framework.ClusterEventWithHint {
 	const changed = framework.Add | framework.UpdateOther
 	list := []framework.ClusterEventWithHint{
@@ -26,10 +26,11 @@ func eventsToRegister(nodeResources bool) []framework.ClusterEventWithHint {
 	return list
 }
 
-// claimHelps reports whether devices became free, or a claim of the pod came or changed its
-// status. Like kube-scheduler it leaves out pods that lack a claim, as far as the pod's own
-// list shows. Unlike kube-scheduler it reacts to deleted claims that an earlier attempt made
-// for the pod, whatever they have.
+// claimHelps reports whether a change of a claim may help the rejected pod p: devices became free,
+// or a claim of p came or changed its status. Like kube-scheduler it is false, but for deleted
+// claims, if p's status lacks the name of a generated claim, or if the changed claim of p is being
+// deleted or was made for another pod. Unlike kube-scheduler it reacts to deleted claims that an
+// earlier attempt made for p, whatever they have.
 func claimHelps(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ResourceClaim)
 	if e.ActionType == framework.Delete {

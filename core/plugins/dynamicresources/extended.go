@@ -16,14 +16,14 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// extended is a pod's requests for extended resources of which at least one may be met
-// by the devices of a DeviceClass. A node that has such a resource in its allocatable
-// provides it itself. On any other node the pod gets devices of the class, by a claim
-// that is made after the node is chosen.
+// extended is a pod's requests for extended resources of which at least one may be met by the
+// devices of a DeviceClass. A node that has such a resource in its allocatable provides it itself.
+// On any other node the pod gets devices of the class, by a claim that is made after the node is
+// chosen.
 type extended struct {
 	pod       *object.Pod
-	resources []resourceOfClass // at least one has a class
-	// stale is a claim that an attempt before this one left behind.
+	resources []resourceOfClass // all extended ones; at least one has a class
+	// stale is a claim that an earlier attempt left behind; nil: none.
 	stale *object.ResourceClaim
 }
 
@@ -60,8 +60,8 @@ func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
 	return e
 }
 
-// check returns a status for an error in the classes or counts, which no node can
-// change; nil if there is none. e may be nil.
+// check returns a status that rejects the pod on all nodes, for an error in the classes or counts;
+// nil if there is none. e may be nil.
 func (e *extended) check(t *table.Table) *decision.Status {
 	if e == nil {
 		return nil
@@ -86,8 +86,8 @@ func (e *extended) check(t *table.Table) *decision.Status {
 	return nil
 }
 
-// appendKey appends to a signature what the result for the pod depends on of these
-// requests.
+// appendKey appends to a signature what of these requests the pod's verdicts and scores depend on.
+// If there is a stale claim, that alone counts.
 func (e *extended) appendKey(key []byte) []byte {
 	if e.stale != nil {
 		return append(key, ",stale"...)
@@ -103,7 +103,7 @@ func (e *extended) appendKey(key []byte) []byte {
 	return key
 }
 
-// unlisted reports whether the pod requests a resource that is neither in the node's
+// unlisted reports whether the pod requests an extended resource that is neither in the node's
 // allocatable nor provided by a class.
 func (e *extended) unlisted(n *object.Node) bool {
 	return slices.ContainsFunc(e.resources, func(r resourceOfClass) bool { return r.class == "" && n.Allocatable.Of(r.name) == 0 })
@@ -112,8 +112,8 @@ func (e *extended) unlisted(n *object.Node) bool {
 // inMemory is kube-scheduler's name for the claim before it is made, for messages.
 const inMemory = "<extended-resources>"
 
-// claimOn returns the claim to make for the resources that the node does not provide
-// itself; nil if it provides all.
+// claimOn returns the claim to make for the resources that have a class and that the node does not
+// provide itself; nil if there are none. It is named inMemory until its name is chosen.
 func (e *extended) claimOn(n *object.Node) *resourcev1.ResourceClaim {
 	var requests []resourcev1.DeviceRequest
 	for _, r := range e.resources {
@@ -139,10 +139,10 @@ func (e *extended) claimOn(n *object.Node) *resourcev1.ResourceClaim {
 	}
 }
 
-// deviceRequests returns the device requests for the resource, and which containers use
-// which. Containers and sidecars get devices of their own. A plain init container uses
-// those of containers that start after it; if it needs more, it shares additional ones
-// with other init containers.
+// deviceRequests returns the device requests for the pod's resource r, and which containers use
+// which. Containers and sidecars get devices of their own. A plain init container uses those of
+// containers that start after it; if it needs more, it shares additional ones with other init
+// containers.
 func deviceRequests(p *object.Pod, r resourceOfClass) (requests []resourcev1.DeviceRequest, uses []v1.ContainerExtendedResourceRequest) {
 	for i := range p.Extended {
 		if c := &p.Extended[i]; c.Resource == r.name && !c.Passing && c.Count > 0 {
@@ -184,7 +184,7 @@ func deviceRequests(p *object.Pod, r resourceOfClass) (requests []resourcev1.Dev
 	return requests, uses
 }
 
-// deviceRequest returns a request of the container for count devices of the class.
+// deviceRequest returns a request, with the name that c has for it, for count devices of the class.
 func deviceRequest(c *object.ExtendedRequest, class string, count int64) resourcev1.DeviceRequest {
 	return resourcev1.DeviceRequest{Name: c.Request, Exactly: &resourcev1.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count}}

@@ -40,8 +40,9 @@ const (
 // notAvailable is kube-scheduler's reason for unavailable.
 const notAvailable = "resourceclaim not available on the node"
 
-// filter writes a verdict for each row to out. If a search takes too many steps, the
-// attempt fails, and the remaining rows are not searched.
+// filter writes a verdict for each row to out. It reuses answers that are kept for the row, and
+// keeps new ones. If a search takes too many steps, the attempt fails, and the remaining rows are
+// not searched (unasked). A row without a node fits.
 func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	over, s := false, in.State.(*state)
 	for i, row := range rows {
@@ -68,16 +69,18 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 	}
 }
 
-// alone reports whether nodes are searched one at a time, with results that other nodes
-// may reuse. It is false if devices that several nodes can see have rare features, or
-// devices consume node resources.
+// alone reports whether nodes are searched one at a time, with results that other nodes may reuse.
+// It is false if nothing is to be allocated, if devices that several nodes can see have rare
+// features, or if devices consume node resources. If devices that several nodes can see changed, it
+// first numbers them again.
 func (pl *plugin) alone(in *framework.Input) bool {
 	return !pl.features.DRANodeAllocatableResources && in.State.(*state).shared != nil && pl.inventories.table == in.Table && pl.inventories.readShared(in.Table, pl.allocator.PartitionableDevices)
 }
 
-// ask returns the verdict on one node, and the raw score of what the pod's claims that are
-// still to be allocated would get there. It calls search only if there is something to
-// allocate. With a rejecting verdict an error may say why.
+// ask returns the verdict on one node, and the raw score of what the pod's claims that are still to
+// be allocated would get there. It calls search only if there is something to allocate, or if
+// devices may consume node resources; other checks that reject come before and after. With a
+// rejecting verdict an error may say why.
 func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found, error)) (f found, err error) {
 	s := in.State.(*state)
 	switch {
@@ -110,9 +113,9 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found,
 	return f, nil
 }
 
-// searchOn runs the allocator on the node for the claims to be allocated there. It returns
-// the verdict and the raw score, but not what was allocated, which Reserve computes again.
-// With a rejecting verdict an error says why.
+// searchOn runs the allocator on the node for the claims to be allocated there. It returns the
+// verdict and the raw score, but not what was allocated, which Reserve computes again. With a
+// rejecting verdict other than tooLittle an error says why.
 func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 	s := in.State.(*state)
 	open, _ := s.openOn(n)
@@ -145,7 +148,8 @@ func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 // not run there.
 var withoutNodeOperations = []string{draoptionalnodeoperations.DRAOptionalNodeOperationsFeatureGate}
 
-// usableOn reports whether the node can use the claim's allocation.
+// usableOn reports whether the node can use the claim's allocation: its node selector admits the
+// node, and the node declares what devices need whose driver does not run there.
 func usableOn(n *object.Node, c *object.ResourceClaim) bool {
 	return c.Nodes.Matches(n.Subject()) && (!skipsNodeOperations(c.Allocation()) || n.Declares(withoutNodeOperations))
 }
@@ -156,16 +160,16 @@ func skipsNodeOperations(a *resourcev1.AllocationResult) bool {
 	return slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool { return len(r.SkipNodeOperations) > 0 })
 }
 
-// concernsPool reports whether the allocator's error is that a request for all devices
-// meets a pool in that state ("being updated" or "invalid"). The allocator has no other
-// sign for it than its text. kube-scheduler fails the whole attempt then.
+// concernsPool reports whether the allocator's error is that a request for all devices meets a pool
+// in the state ("being updated" or "invalid"). The error's text is the only sign for it.
+// kube-scheduler fails the whole attempt then.
 func concernsPool(err error, state string) bool {
 	text := err.Error()
 	return strings.Contains(text, ": asks for all devices, but resource pool ") && strings.HasSuffix(text, " is currently "+state)
 }
 
-// explain returns the code and reasons of a verdict. For some verdicts it searches the
-// node again.
+// explain returns the code and reasons of a verdict on the row. Where the reasons are an error or
+// missing node resources, it searches the node again.
 func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdict) decision.Blocker {
 	switch v {
 	case unavailable:
@@ -196,8 +200,8 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 	return decision.Blocker{Code: code, Reasons: []string{"devices could not be searched"}}
 }
 
-// inputFor returns the filter's input made for the pod itself, so that errors name its
-// claims and not those of another pod of its class.
+// inputFor returns the filter's input made for the pod itself, so that errors name its claims and
+// not those of another pod of its class. It returns in if the pod's claims cannot be read any more.
 func (pl *plugin) inputFor(in *framework.Input) *framework.Input {
 	s, _ := pl.prepare(in.Table, in.Pod)
 	if s == nil {
@@ -214,8 +218,9 @@ func reasonOf(err error, node string) string {
 	return err.Error()
 }
 
-// unusable reports whether binding conditions of the claim's devices have failed or
-// timed out, so that the allocation is of no use.
+// unusable reports whether binding conditions of the claim's devices have failed or timed out, so
+// that the allocation is of no use. It is false while they may still become true, and without the
+// feature gates of binding conditions.
 func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
 	if !pl.features.DeviceBindingConditions() {
 		return false
@@ -224,8 +229,8 @@ func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
 	return err != nil || !ready && pl.bindingTimedOut(t, c.API)
 }
 
-// bindingTimedOut reports whether the time for the binding conditions of the claim's
-// devices is over.
+// bindingTimedOut reports whether the time for the binding conditions of the claim's devices is
+// over; false if they have none.
 func (pl *plugin) bindingTimedOut(t *table.Table, c *resourcev1.ResourceClaim) bool {
 	a := c.Status.Allocation
 	if a == nil || a.AllocationTimestamp == nil || !conditional(a) {

@@ -11,13 +11,13 @@ import resourcev1 "k8s.io/api/resource/v1"
 type inNumbers struct {
 	devices []*device // that some request may take
 	matches []byte    // deviceMatches, those of the first device first, one for each alternative
-	unusual bool      // a device is shared, so that a search by numbers is not possible
+	unusual bool      // a device is or can be shared: a search by numbers is not possible
 	// taken holds, by device, whether the search has taken it, and left what remains of
 	// the pools' counters.
 	taken []bool
 	left  []poolCounters
 	steps int // devices looked at
-	// chosen is the alternative of each request, from 1.
+	// chosen is the alternative of each request, from 1; 0: not reached yet.
 	chosen []byte
 }
 
@@ -53,15 +53,16 @@ func (n *inNumbers) clearDevices() {
 	n.devices, n.matches, n.unusual = n.devices[:0], n.matches[:0], false
 }
 
-// add adds a device; kind holds its match for each alternative. shared is set if
-// several claims may have parts of it.
+// add adds a device; kind holds its match for each alternative. shared is set if several claims may
+// have parts of it. That, or a share that a claim holds, sets unusual.
 func (n *inNumbers) add(d *device, kind []byte, shared bool) {
 	n.devices, n.matches = append(n.devices, d), append(n.matches, kind...)
 	n.unusual = n.unusual || shared || d.held != 0
 }
 
-// appendOutcome appends how the search ends on the node whose devices were added; false
-// if numbers do not tell that.
+// appendOutcome runs the search by numbers on the devices that were added. It appends how the
+// search ends and, if all requests are met, by which alternatives. known is false, and key as it
+// was, if numbers do not tell that.
 func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known bool) {
 	n := &s.inNumbers
 	if n.unusual || s.opaque || s.admin || s.mostTaken() > resourcev1.AllocationResultsMaxSize || !n.readCounters(i) {
@@ -84,7 +85,8 @@ func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known 
 	}
 }
 
-// mostTaken returns the most devices of the node that the requests may take together.
+// mostTaken returns the most devices of the node that the requests may take together, those of
+// AllocationMode All included.
 func (s *search) mostTaken() int64 {
 	if !s.allocatesAll {
 		return s.most
@@ -102,8 +104,8 @@ func (s *search) mostTaken() int64 {
 	return sum
 }
 
-// readCounters sets left to what is left of the counters that the devices consume;
-// false if numbers do not tell that.
+// readCounters sets left to what is left of the counters that the devices consume. It returns false
+// if numbers do not tell that.
 func (n *inNumbers) readCounters(i *inventories) bool {
 	n.left = n.left[:0]
 	for _, d := range n.devices {
@@ -126,8 +128,8 @@ func (n *inNumbers) readCounters(i *inventories) bool {
 	return true
 }
 
-// meet tries to meet the requests from index q on. at is the index of that request's first
-// alternative among all alternatives.
+// meet tries to meet the requests from index q on, each by its first alternative that lets the rest
+// be met. at is the index of request q's first alternative among all alternatives.
 func (s *search) meet(i *inventories, q, at int) outcome {
 	if q == len(s.requests) {
 		return allMet
@@ -145,7 +147,7 @@ func (s *search) meet(i *inventories, q, at int) outcome {
 	return notFound
 }
 
-// place is a state of the search: an alternative, the next device to look at, and how
+// place is a state of the search: an alternative of a request, the next device to look at, and how
 // many devices the alternative still needs.
 type place struct {
 	q, j, at int   // request, alternative, and the request's first alternative among all
@@ -153,8 +155,9 @@ type place struct {
 	from     int   // index of the next device
 }
 
-// take searches devices for the request and alternative of p, in order and with
-// backtracking, then goes on to the next request. The devices stay taken if all are met.
+// take searches devices for the request and alternative of p, in order and with backtracking, then
+// goes on to the next request. The devices stay taken if all requests are met. It returns tooLong
+// after mostSteps, or if a claim with constraints may take a device.
 func (s *search) take(i *inventories, p place) outcome {
 	if p.left == 0 {
 		return s.meet(i, p.q+1, p.at+len(s.requests[p.q]))
@@ -191,8 +194,9 @@ func (s *search) take(i *inventories, p place) outcome {
 	return notFound
 }
 
-// takeAll takes every device that matches, for a request for all devices, then goes on
-// to the next request. It fails if one of them is taken or no device matches.
+// takeAll takes every device that matches, for a request for all devices, then goes on to the next
+// request. It returns notFound if one of them cannot be taken or no device matches, and tooLong
+// after mostSteps or for a claim with constraints.
 func (s *search) takeAll(i *inventories, p place) outcome {
 	n := &s.inNumbers
 	for ; p.from < len(n.devices); p.from++ {

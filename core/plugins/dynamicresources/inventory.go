@@ -39,11 +39,11 @@ type poolEnd struct {
 // device is a device in numbers, which inventories gives out; 0 stands for nothing.
 type device struct {
 	content  int32 // attributes, capacity and driver: what selectors and constraints read
-	capacity int32
-	taints   int32
+	capacity int32 // capacity, and whether claims can share the device
+	taints   int32 // taints; 0: none
 	draws    int32 // the amounts of counters that it consumes; 0: none
 	counters int32 // what is left of its pool's counters, if it consumes some
-	held     int32 // the capacity that claims hold which share it
+	held     int32 // the shares of its capacity that claims hold; 0: none
 	pool     int16 // index of its pool on the node plus 1, if it consumes counters
 	taken    bool  // a claim holds it whole
 	// elsewhere is set if the node's pool lists the device and the node cannot use it.
@@ -108,13 +108,13 @@ func (s *space[T]) number(key []byte, thing T) int32 {
 // up gets none, and the allocator runs on that node by itself.
 const mostNumbers = 1 << 16
 
-// full reports whether mostNumbers numbers were given out.
+// full reports whether at least mostNumbers numbers were given out.
 func (i *inventories) full() bool {
 	return len(i.numbers)+len(i.contents.things)+len(i.capacities.things)+len(i.taints.things) >= mostNumbers
 }
 
-// makeRoom extends rows to all rows of the table. If numbers have been used up for
-// long, it starts numbering again.
+// makeRoom extends rows to all rows of the table. It starts numbering again for another table, or
+// if numbers are used up and inventories were read more than four times as often as there are rows.
 func (i *inventories) makeRoom(t *table.Table) {
 	if i.table != t || i.full() && i.read > 4*len(i.rows) {
 		*i = inventories{table: t, parts: i.parts, counters: i.counters, generation: i.generation + 1, numbers: map[string]int32{}, amounts: map[int32][]amount{},
@@ -126,8 +126,8 @@ func (i *inventories) makeRoom(t *table.Table) {
 	}
 }
 
-// of returns the row's inventory, up to date; nil if numbers do not tell all of the
-// node's devices.
+// of returns the row's inventory, up to date; nil if numbers do not tell all of the node's devices,
+// or makeRoom has not been called for the table and row.
 func (i *inventories) of(t *table.Table, r table.Row) *inventory {
 	if i.table != t || int(r) >= len(i.rows) {
 		return nil
@@ -148,8 +148,8 @@ func (i *inventories) of(t *table.Table, r table.Row) *inventory {
 	return v
 }
 
-// readPools returns the devices of the node's own pools, in order. known is false if a
-// pool is incomplete, invalid or has rare features, so that numbers do not tell all.
+// readPools returns the devices of the node's own pools, in order, and where each pool ends. known
+// is false if a pool is incomplete, invalid or has rare features, so that numbers do not tell all.
 func (i *inventories) readPools(own []*devicepools.Pool) (list []device, ends []poolEnd, known bool) {
 	for at, p := range own {
 		if len(p.Slices) == 0 {
@@ -256,7 +256,7 @@ func (i *inventories) device(p *devicepools.Pool, d *resourcev1.Device) device {
 }
 
 // isAbsurdPolicy reports whether the allocator may fail where the policy says how much capacity a
-// claim gets.
+// claim gets, because one of its quantities is out of range.
 func isAbsurdPolicy(p *resourcev1.CapacityRequestPolicy) bool {
 	list := []*resource.Quantity{p.Default}
 	if p.ValidRange != nil {
@@ -265,8 +265,8 @@ func isAbsurdPolicy(p *resourcev1.CapacityRequestPolicy) bool {
 	return slices.ContainsFunc(list, func(q *resource.Quantity) bool { return q != nil && outOfRange(q) })
 }
 
-// readTaken sets in now whether a claim holds the device whole, and what claims hold
-// that share it.
+// readTaken sets in now, the device d in numbers, whether a claim holds d whole (taken), and what
+// claims hold that share it (held, partial).
 func (i *inventories) readTaken(now *device, p *devicepools.Pool, d *resourcev1.Device) {
 	parts := 0
 	held := map[resourcev1.QualifiedName]resource.Quantity(nil)
@@ -299,9 +299,9 @@ func (i *inventories) readTaken(now *device, p *devicepools.Pool, d *resourcev1.
 	}
 }
 
-// countersOf returns a number for what allocated claims leave of the pool's shared counters,
-// the same for pools in which the same is left; 0 if the pool has none. of are the pool's
-// devices, which say what is taken.
+// countersOf returns a number for what allocated claims leave of the pool's shared counters: the
+// same for pools in which the same is left, 0 if the pool has none. of holds the pool's devices,
+// which say what is taken.
 func (i *inventories) countersOf(p *devicepools.Pool, of []device) int32 {
 	left := map[string]map[string]resourcev1.Counter{}
 	for _, s := range p.Slices {
@@ -381,8 +381,8 @@ func draw(left, drawn map[string]resourcev1.Counter) {
 	}
 }
 
-// number returns the number for the key, a new one for a new key. key may be built on
-// i.key, whose memory is reused afterwards.
+// number returns the number for the key, a new one for a new key: for all but contents, capacities
+// and taints. key may be built on i.key, whose memory is reused afterwards.
 func (i *inventories) number(key []byte) int32 {
 	i.key = key[:0]
 	n, known := i.numbers[string(key)]

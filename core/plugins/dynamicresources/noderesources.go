@@ -42,8 +42,10 @@ func (r rejection) verdict(kind framework.Verdict) framework.Verdict {
 	return (framework.Verdict(h.Sum64())>>2)&^kinds | kind
 }
 
-// takesOf returns what the devices that claims have on the node, or get there, consume of its
-// resources, sorted by claim. some is true if there is any such device.
+// takesOf returns what the pod's devices consume of the node's resources, for each claim, sorted by
+// claim name. claims yields the pod's claims, each with the allocation that it has or would get on
+// the node; slices are those that the node sees. some is true if a device consumes any. It returns
+// an error if a device is not in slices, or the allocation lacks its capacity.
 func takesOf(p *object.Pod, n *object.Node, slices []*resourcev1.ResourceSlice, claims iter.Seq2[*resourcev1.ResourceClaim, *resourcev1.AllocationResult]) (list []v1.NodeAllocatableResourceClaimStatus, some bool, err error) {
 	for claim, a := range claims {
 		devices, consume := devicesOf(a, n, slices)
@@ -88,8 +90,8 @@ func sortByClaim(list []v1.NodeAllocatableResourceClaimStatus) {
 	})
 }
 
-// deviceOf returns the device that a result names, in the slice of its pool with the
-// highest generation; nil if no slice that the node sees has it.
+// deviceOf returns the device that a result names, from the slices in list. Of several it is the
+// one in the slice with the highest generation; nil if no slice has it for the node.
 func deviceOf(list []*resourcev1.ResourceSlice, n *object.Node, r *resourcev1.DeviceRequestAllocationResult) (device *resourcev1.Device) {
 	newest := int64(0)
 	for _, s := range list {
@@ -104,7 +106,8 @@ func deviceOf(list []*resourcev1.ResourceSlice, n *object.Node, r *resourcev1.De
 	return device
 }
 
-// seenFrom reports whether the node can use the device of the slice.
+// seenFrom reports whether the node can use the device of the slice. It is false if the node
+// selection is not valid.
 func seenFrom(n *object.Node, s *resourcev1.ResourceSlice, d *resourcev1.Device) bool {
 	name, all, by := s.Spec.NodeName, s.Spec.AllNodes, s.Spec.NodeSelector
 	if s.Spec.PerDeviceNodeSelection != nil && *s.Spec.PerDeviceNodeSelection {
@@ -114,8 +117,9 @@ func seenFrom(n *object.Node, s *resourcev1.ResourceSlice, d *resourcev1.Device)
 	return ok && (selector == nil || selector.Matches(n.Subject()))
 }
 
-// addTaken adds to taken what the device consumes of the node's resources: what it stands
-// for (mapping), and what it needs besides (overhead). Both lists are sorted by name.
+// addTaken adds to taken what the device d, allocated by r, consumes of the node's resources: what
+// it stands for (mapping), and what it needs besides (overhead). Both lists stay sorted by name. It
+// returns an error if r lacks the capacity that the mapping refers to.
 func addTaken(taken *v1.NodeAllocatableResourceClaimStatus, d *resourcev1.Device, r *resourcev1.DeviceRequestAllocationResult) error {
 	for _, name := range slices.Sorted(maps.Keys(d.NodeAllocatableResources)) {
 		of := d.NodeAllocatableResources[name]
@@ -146,8 +150,9 @@ func addTaken(taken *v1.NodeAllocatableResourceClaimStatus, d *resourcev1.Device
 	return nil
 }
 
-// mapped returns how much of the node's resource the device stands for: an amount of its own, or
-// a multiple of the capacity that the claim consumes. It returns nil for nothing.
+// mapped returns how much of the named node resource the device stands for: an amount of its own,
+// or a multiple of the capacity that the claim consumes of it (r). It returns nil for nothing, and
+// an error if r says nothing of consumed capacity though the mapping refers to it.
 func mapped(name v1.ResourceName, m *resourcev1.NodeAllocatableMapping, r *resourcev1.DeviceRequestAllocationResult) (*resource.Quantity, error) {
 	key := m.CapacityKey
 	if key == nil || *key == "" {
@@ -163,7 +168,8 @@ func mapped(name v1.ResourceName, m *resourcev1.NodeAllocatableMapping, r *resou
 	return new(product(consumed, m.CapacityMultiplier)), nil
 }
 
-// sum returns the sum of two quantities; nil stands for none.
+// sum returns the sum of two quantities. nil stands for none: the sum is then the other, which may
+// be nil, too.
 func sum(a, b *resource.Quantity) *resource.Quantity {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -173,7 +179,7 @@ func sum(a, b *resource.Quantity) *resource.Quantity {
 	return &q
 }
 
-// product returns the quantity, times the factor if there is one.
+// product returns the quantity times the factor; the quantity itself if factor is nil.
 func product(q resource.Quantity, factor *resource.Quantity) resource.Quantity {
 	q = q.DeepCopy()
 	if factor == nil || factor.CmpInt64(1) == 0 {
@@ -184,8 +190,9 @@ func product(q resource.Quantity, factor *resource.Quantity) resource.Quantity {
 	return *resource.NewDecimalQuantity(*times, q.Format)
 }
 
-// containersUsing returns the names of the pod's containers that use the claim. A
-// container that uses it several times is listed as often.
+// containersUsing returns the names of the pod's containers, init containers first, that use the
+// named ResourceClaim. A container that uses it several times is listed as often. It returns none
+// if Pod.Claiming is nil.
 func containersUsing(p *object.Pod, claim string) []string {
 	names := []string{}
 	if p.Claiming == nil {
@@ -205,8 +212,8 @@ func containersUsing(p *object.Pod, claim string) []string {
 	return names
 }
 
-// entryOf returns the entry of the pod's spec.resourceClaims with this name; of two,
-// the last.
+// entryOf returns the entry of the pod's spec.resourceClaims with this name; of two, the last; nil
+// if there is none.
 func entryOf(p *v1.Pod, name string) (entry *v1.PodResourceClaim) {
 	for i := range p.Spec.ResourceClaims {
 		if p.Spec.ResourceClaims[i].Name == name {
@@ -216,9 +223,10 @@ func entryOf(p *v1.Pod, name string) (entry *v1.PodResourceClaim) {
 	return entry
 }
 
-// checkNodeResources checks whether the node has enough CPU, memory and so on left for
-// the pod and for what the devices of its claims consume. open and got are the claims that
-// get devices there, and which. It returns a rejection as the error if not.
+// checkNodeResources checks whether the node has enough CPU, memory and so on left for the pod and
+// for what the devices of its claims consume. open are the claims that get devices there, got what
+// they get. If not, it returns the verdict refused or lacking and a rejection as the error; another
+// error comes with the verdict broken. It checks nothing if no device consumes node resources.
 func (pl *plugin) checkNodeResources(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) (found, error) {
 	list, some, err := pl.takenOn(in.Table, in.Pod, n, in.State.(*state), open, got)
 	switch {
@@ -239,7 +247,9 @@ func (pl *plugin) checkNodeResources(in *framework.Input, n *object.Node, open [
 	return fits(in.Table, row, &total)
 }
 
-// takenOn calls takesOf with the slices that the node sees, for all claims of the pod.
+// takenOn returns what the pod's devices consume of the node's resources: those of claims that are
+// allocated, and those of the claims in open, which get the allocations in got. The bool is true if
+// a device consumes any.
 func (pl *plugin) takenOn(t *table.Table, p *object.Pod, n *object.Node, s *state, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) ([]v1.NodeAllocatableResourceClaimStatus, bool, error) {
 	return takesOf(p, n, s.shared.WithNode(t, n.Name, pl.features.DRAConsumableCapacity).Slices, func(yield func(*resourcev1.ResourceClaim, *resourcev1.AllocationResult) bool) {
 		for _, c := range s.claims {
@@ -255,8 +265,9 @@ func (pl *plugin) takenOn(t *table.Table, p *object.Pod, n *object.Node, s *stat
 	})
 }
 
-// fits checks whether the row has enough resources left for total. It returns a
-// rejection as the error if not.
+// fits checks whether the row has enough CPU, memory, ephemeral storage and huge pages left for
+// total. If not, it returns a rejection as the error, and the verdict refused if even an empty node
+// has too little, else lacking.
 func fits(t *table.Table, r table.Row, total *berthresource.Vector) (found, error) {
 	var why rejection
 	kind := lacking
@@ -287,10 +298,10 @@ func fits(t *table.Table, r table.Row, total *berthresource.Vector) (found, erro
 	return found{verdict: why.verdict(kind)}, why
 }
 
-// sharedDeviceRejection returns a rejection if an allocated claim of the pod that the node can
-// use is reserved for others, and a device of it stands for resources of its node: only one pod
-// can consume these. What devices need besides each pod consumes for itself. It returns nil if
-// there is none.
+// sharedDeviceRejection returns a rejection if an allocated claim of the pod that the node can use
+// is reserved for other pods only, and a device of it stands for resources of its node: only one
+// pod can consume these. A device that only has an overhead is no reason, as each pod consumes that
+// for itself. It returns nil if there is no such claim.
 func (pl *plugin) sharedDeviceRejection(in *framework.Input, n *object.Node) rejection {
 	s := in.State.(*state)
 	for _, c := range s.claims {
@@ -317,17 +328,18 @@ func standsForResources(d *resourcev1.Device) bool {
 	return false
 }
 
-// assumeTaken updates the assumed pod in the table to consume the node resources in
-// list. It replaces what an earlier attempt left in the pod's status.
+// assumeTaken updates the assumed pod in the table to consume the node resources in list. This
+// replaces what an earlier attempt left in the pod's status; an empty list removes that.
 func assumeTaken(t *table.Table, p *object.Pod, node string, list []v1.NodeAllocatableResourceClaimStatus) {
 	if p.Claiming != nil && len(list)+len(p.FromDevices) > 0 {
 		t.AddPod(p.With(list), node)
 	}
 }
 
-// writeTaken returns the write that sets nodeAllocatableResourceClaimStatuses in the
-// pod's status: to what its devices consume, or, if taken is false, to an empty list, as the API
-// server keeps the list if there is none in the patch. It returns nil if there is nothing to write.
+// writeTaken returns the write that sets nodeAllocatableResourceClaimStatuses in the pod's status:
+// to what its devices consume by the table, or, if taken is false, to an empty list, as the API
+// server keeps the list if there is none in the patch. It returns nil if the pod's devices consume
+// nothing, or the pod is not in the table.
 func writeTaken(t *table.Table, p *object.Pod, taken bool) []framework.Write {
 	placed := t.Pod(p.UID)
 	if placed == nil || len(placed.Pod.FromDevices) == 0 {

@@ -21,8 +21,8 @@ type pendingClaim struct {
 	sent bool // PreBind has returned its writes
 }
 
-// grantMade names the claim to be made for the pod and adds it to the table, allocated
-// as a says, so that all readers of the table see it.
+// grantMade names the claim to be made for the pod and adds it to the table, allocated as a says,
+// so that all readers of the table see it. It is in pl.made from then on.
 func (pl *plugin) grantMade(t *table.Table, p *object.Pod, claim *resourcev1.ResourceClaim, a *resourcev1.AllocationResult) {
 	claim.Name = nameFor(p, t.Now())
 	c := &object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: claim.Namespace, Name: claim.Name}, API: claim}
@@ -40,8 +40,8 @@ func (pl *plugin) madeFor(t *table.Table, p *object.Pod) *object.ResourceClaim {
 	return table.Lookup[*object.ResourceClaim](t, object.ResourceClaims, p.Namespace, m.name)
 }
 
-// Kept implements framework.Keeper, for snapshots of the machine: it returns the claim
-// that is being made for the pod; nil for none.
+// Kept implements framework.Keeper, for snapshots of the machine: it returns the name of the claim
+// that is being made for the pod, and whether PreBind has returned its writes; nil for none.
 func (pl *plugin) Kept(p *object.Pod) *framework.Kept {
 	if m := pl.made[p.UID]; m != nil {
 		return &framework.Kept{Name: m.name, Done: m.sent}
@@ -54,8 +54,8 @@ func (pl *plugin) Keep(_ *table.Table, p *object.Pod, k *framework.Kept) {
 	pl.made[p.UID] = &pendingClaim{name: k.Name, sent: k.Done}
 }
 
-// nameFor returns a name for the pod's claim, different for each attempt and the same
-// when a write is tried again, so that no second claim is made.
+// nameFor returns a name for the pod's claim, different for each attempt (the time of Reserve). A
+// write that is tried again keeps the name, so that no second claim is made.
 func nameFor(p *object.Pod, attempt time.Time) string {
 	return MadeName(p.Name, fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %d", p.UID, attempt.UnixNano())))[:MadeSuffix])
 }
@@ -64,8 +64,9 @@ func nameFor(p *object.Pod, attempt time.Time) string {
 // scheduler makes for one pod's extended resources (MadeName).
 const MadeSuffix = 10
 
-// MadeName returns the name of a claim that the scheduler makes for the pod's extended
-// resources: the pod's name, cut if too long, and the suffix.
+// MadeName returns the name of a claim that the scheduler makes for the pod's extended resources:
+// the pod's name and "-extended-resources-", cut so that all has at most 63 characters, and the
+// suffix.
 func MadeName(pod, suffix string) string {
 	const base, longest = "-extended-resources-", 63 // as generated names are
 	name := pod + base
@@ -87,8 +88,8 @@ func makeClaim(p *object.Pod, c *object.ResourceClaim) []framework.Write {
 	}
 }
 
-// uses returns which of the pod's containers use which requests of the claim, for the
-// pod's status.
+// uses returns which of the pod's containers use which requests of the claim that was made for its
+// extended resources, for the pod's status.
 func uses(p *object.Pod, claim *resourcev1.ResourceClaim) []v1.ContainerExtendedResourceRequest {
 	var list []v1.ContainerExtendedResourceRequest
 	for _, s := range p.Demand.Requests.Scalars {

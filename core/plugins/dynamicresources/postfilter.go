@@ -10,10 +10,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// postFilter returns the write that deallocates a claim which keeps the pod off other
-// nodes and which nobody else uses: one claim, drawn at random, as in kube-scheduler; or the
-// writes that delete a claim that an earlier attempt left behind. The pod is tried
-// again when the API shows that.
+// postFilter returns the writes that delete a claim that an earlier attempt left behind, if there
+// is one. Otherwise it returns the write that deallocates a claim which keeps the pod off other
+// nodes and which nobody else uses: one claim, drawn at random, as in kube-scheduler. The pod is
+// tried again when the API shows the change. It leaves the pod's nomination as it is.
 func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterResult {
 	result := framework.PostFilterResult{KeepNomination: true}
 	if s := c.Filters.PreFilter; s != nil && s.Code == decision.UnschedulableAndUnresolvable && s.Plugin != names.NodeDeclaredFeatures && s.Plugin != names.DynamicResources {
@@ -47,13 +47,14 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 	return result
 }
 
-// deallocate returns the writes of postFilter for a pod of a group that was not placed.
+// deallocate returns the writes of postFilter for one pod of a group that could not be placed.
 func (pl *plugin) deallocate(c *framework.PostFilterCall) []framework.Write {
 	return pl.postFilter(c).Writes
 }
 
 // groupPostFilter returns kube-scheduler's status for any group that was not placed, whether
-// deallocate had something to do or not.
+// deallocate had something to do or not. It has no reason if the group must be in one topology
+// domain.
 func groupPostFilter(c *framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
 	s := &decision.Status{Code: decision.Unschedulable}
 	if !c.Constrained {
@@ -62,8 +63,8 @@ func groupPostFilter(c *framework.PodGroupPostFilterCall) framework.PodGroupPost
 	return framework.PodGroupPostFilterResult{Status: s}
 }
 
-// remedy returns OtherRemedy if postFilter may help the pod: it has an allocated claim
-// that nobody else uses, or one that an earlier attempt left behind.
+// remedy returns OtherRemedy if postFilter may help the pod, else NoRemedy. It may help if the pod
+// has an allocated claim that nobody else uses, or a claim that an earlier attempt left behind.
 func (pl *plugin) remedy(t *table.Table, p *object.Pod) framework.Remedy {
 	if e := pl.extendedOf(t, p); e != nil && e.stale != nil {
 		return framework.OtherRemedy
@@ -75,14 +76,14 @@ func (pl *plugin) remedy(t *table.Table, p *object.Pod) framework.Remedy {
 	return framework.NoRemedy
 }
 
-// onlyFor reports whether the claim is reserved for no pod but this one.
+// onlyFor reports whether the claim is reserved for no pod but this one, or for none at all.
 func onlyFor(c *object.ResourceClaim, p *object.Pod) bool {
 	users := c.API.Status.ReservedFor
 	return len(users) == 0 || len(users) == 1 && users[0].UID == p.UID
 }
 
-// inTheWay reports whether some node is rejected because the claim's allocation cannot be
-// used there, and by no Filter plugin before this one.
+// inTheWay reports whether some node that was filtered is rejected because the claim's allocation
+// cannot be used there, and by no Filter plugin before this one.
 func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceClaim) bool {
 	late := pl.unusable(c.Table, claim)
 	for row := range c.Table.Rows() {
@@ -100,8 +101,8 @@ func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceCl
 	return false
 }
 
-// release returns the write that removes the claim's allocation and reservations, so that
-// it can be allocated on another node.
+// release returns the write that removes the claim's allocation, reservations and device statuses,
+// so that it can be allocated on another node.
 func release(c *object.ResourceClaim) framework.Write {
 	api, r := *c.API, *c
 	api.Status.Allocation, api.Status.ReservedFor, api.Status.Devices = nil, nil, nil

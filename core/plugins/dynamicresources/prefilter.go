@@ -14,16 +14,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// state is what PreFilter passes to Filter and Score about a pod's claims.
+// state is what PreFilter passes to Filter, and PreScore to Score, about a pod's claims.
 type state struct {
-	claims []*object.ResourceClaim
+	claims []*object.ResourceClaim // all that the pod names
 	// open are the claims that are not allocated yet. The allocator allocates them.
 	open []*resourcev1.ResourceClaim
 	// late is set if binding conditions of allocated devices have failed or timed out.
 	late bool
 	// extended is the pod's extended resources that devices may provide; nil: none.
 	extended *extended
-	// shared is the devices that several nodes can see; nil if they do not matter.
+	// shared is the devices that several nodes can see; nil if nothing is to be allocated.
 	shared *devices.Offer
 	// known keeps verdicts and scores by row, for all pods whose claims are like these.
 	known *columns
@@ -41,9 +41,9 @@ func (s *state) openOn(n *object.Node) (open []*resourcev1.ResourceClaim, made *
 	return append(slices.Clip(s.open), made), made
 }
 
-// sign appends to key what verdicts and scores depend on of the pod's claims: what open
-// ones request, where allocated ones can be used, and what extended resources it
-// requests.
+// sign appends to key what of the pod's claims verdicts and scores depend on: what open ones
+// request, where allocated ones can be used, and what extended resources the pod requests. It
+// appends nothing for a pod that needs no devices.
 func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	e := pl.extendedOf(t, p)
 	if len(p.Claims) == 0 && e == nil {
@@ -92,7 +92,9 @@ func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, len(p.Claims) == 0 && len(p.Demand.Requests.Scalars) == 0
 }
 
-// preFilter checks the pod's claims and skips pods without any.
+// preFilter rejects a pod whose claims cannot be used or allocated anywhere, skips pods that need
+// no devices, and returns the state for others. The state refers to the answers that are kept for
+// such claims.
 func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	s, status := pl.prepare(t, p)
 	if status != nil {
@@ -111,8 +113,9 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	return framework.PreFilterResult{State: s, Skip: s == nil}
 }
 
-// prepare returns the state for the pod, or a status that rejects it. Both are nil for
-// a pod without claims and without extended resources that devices may provide.
+// prepare returns the state for the pod, or a status that rejects it; the state is of no use with a
+// status. Both are nil for a pod without claims and without extended resources that devices may
+// provide.
 func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Status) {
 	e := pl.extendedOf(t, p)
 	if len(p.Claims) == 0 && e == nil {
@@ -148,8 +151,8 @@ func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Stat
 	return s, e.check(t)
 }
 
-// checkRequests returns a status for errors in the claim's requests, which no node can
-// change; nil if there are none.
+// checkRequests returns a status for an error in the requests of claim c, which no node can change;
+// nil if there is none.
 func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decision.Status {
 	for i := range c.API.Spec.Devices.Requests {
 		r := &c.API.Spec.Devices.Requests[i]
@@ -182,8 +185,8 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 	return nil
 }
 
-// checkCount returns an error status for a negative number of devices, which the
-// allocator does not survive.
+// checkCount returns an error status for a negative number n of devices, which the allocator does
+// not survive; nil otherwise. claim and request are named in the message.
 func checkCount(claim, request string, n int64) *decision.Status {
 	if n < 0 {
 		return decision.Failed("claim %s, request %s: %d is no number of devices", claim, request, n)
@@ -191,8 +194,8 @@ func checkCount(claim, request string, n int64) *decision.Status {
 	return nil
 }
 
-// checkClass returns a status if the class does not exist or has a selector of an
-// unknown type, else nil.
+// checkClass returns a status if the named class is "", does not exist or has a selector of an
+// unknown type; nil otherwise. request is named in the message.
 func checkClass(t *table.Table, class, request string) *decision.Status {
 	if class == "" {
 		return decision.Failed("request %s: unsupported request type", request)

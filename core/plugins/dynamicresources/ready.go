@@ -21,8 +21,9 @@ func conditional(a *resourcev1.AllocationResult) bool {
 	return slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool { return len(r.BindingConditions) > 0 })
 }
 
-// waitNotice returns the Event saying that the pod waits for the binding conditions of
-// its devices; nil if it need not wait.
+// waitNotice returns the Event saying that the pod waits for the binding conditions of its devices;
+// nil if none has conditions, or their feature gates are off. It names all devices of the pod's
+// claims.
 func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framework.Notice {
 	if !pl.features.DeviceBindingConditions() {
 		return nil
@@ -52,8 +53,9 @@ func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framew
 		Note: "waiting for binding conditions for device on node " + node, WaitedDevices: devices}
 }
 
-// isReadyForBinding reports whether all binding conditions of the claim's devices hold.
-// It returns an error if one has failed for good.
+// isReadyForBinding reports whether all binding conditions of the claim's devices hold. It is true
+// if there are none, and false if the claim is not allocated. It returns an error if one has failed
+// for good.
 func isReadyForBinding(c *resourcev1.ResourceClaim) (bool, error) {
 	if c.Status.Allocation == nil {
 		return false, nil

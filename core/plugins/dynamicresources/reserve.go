@@ -18,8 +18,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reserve allocates devices to the claims on the node, and assumes the claims so that all
-// readers of the table see it.
+// reserve allocates devices to the claims on the node, and assumes the claims so that all readers
+// of the table see it. The pod is in the table already; with DRANodeAllocatableResources reserve
+// updates it there to consume what its devices do. It returns a status if the devices cannot be
+// allocated.
 func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.Status {
 	s, status := pl.prepare(t, p)
 	if status != nil {
@@ -74,8 +76,8 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 	return nil
 }
 
-// granted returns claim c with the allocation a and reserved for the pod, as it is to
-// be written.
+// granted returns claim c with the allocation a and reserved for the pod, as it is to be written.
+// It sets the allocation time in a, and share IDs that follow from the claim.
 func (pl *plugin) granted(t *table.Table, c *object.ResourceClaim, a *resourcev1.AllocationResult, p *object.Pod) *object.ResourceClaim {
 	api := *c.API
 	if !slices.Contains(api.Finalizers, resourcev1.Finalizer) {
@@ -114,8 +116,8 @@ func consumer(p *object.Pod) resourcev1.ResourceClaimConsumerReference {
 	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID, APIGroup: v1.GroupName}
 }
 
-// unreserve removes what reserve assumed for the pod from the table. A claim that other
-// pods of its group share stays allocated.
+// unreserve removes what reserve assumed for the pod's claims from the table, and forgets the claim
+// that was being made for it. A claim that other pods of its group share stays allocated.
 func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 	for i := range p.Claims {
 		c := shown(t, p.Namespace, p.Claims[i].Claim)
@@ -137,8 +139,9 @@ func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 	delete(pl.made, p.UID)
 }
 
-// revertWrites returns the writes that remove the pod's reservations from the API. Claims
-// keep their allocations; one that was made for the pod is deleted.
+// revertWrites returns the writes that undo what preBind wrote for the pod, as far as the API shows
+// it. They remove the pod's reservations. Claims keep their allocations; one that was made for the
+// pod is deleted. What devices consume is removed from the pod's status.
 func (pl *plugin) revertWrites(t *table.Table, p *object.Pod, _ string) []framework.Write {
 	var writes []framework.Write
 	for i := range p.Claims {
@@ -159,9 +162,11 @@ func (pl *plugin) revertWrites(t *table.Table, p *object.Pod, _ string) []framew
 	return writes
 }
 
-// preBind returns the writes that allocate the claims and reserve them for the pod. Each
-// write only adds, whatever else happens to the claim, and the API server refuses it if
-// another allocation was written.
+// preBind returns the writes that allocate the claims and reserve them for the pod, make the claim
+// for its extended resources, and say in its status what its devices consume. A write to a claim
+// that the pod names only adds, whatever else happens to the claim, and the API server refuses it
+// if another allocation was written. It returns a status if a claim was deleted or deallocated in
+// the meantime.
 func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.Write, *decision.Status) {
 	var writes []framework.Write
 	for i := range p.Claims {

@@ -22,14 +22,15 @@ func scored(c *resourcev1.ResourceClaim) bool {
 	return false
 }
 
-// scores reports whether the score of nodes depends on what the pod's open claims get
-// there.
+// scores reports whether nodes are scored for the pod: it has claims to be allocated, and one of
+// its claims lists alternatives.
 func (pl *plugin) scores(s *state) bool {
 	return pl.features.DRAPrioritizedList && len(s.open) > 0 &&
 		slices.ContainsFunc(s.claims, func(c *object.ResourceClaim) bool { return scored(c.API) })
 }
 
-// preScore skips pods whose claims get the same everywhere, or are allocated.
+// preScore skips pods that have no claim to be allocated, or whose claims list no alternatives.
+// Else it returns the state, which refers to the scores that are kept for such claims.
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	s, status := pl.prepare(t, p)
 	if status != nil || s == nil || !pl.scores(s) {
@@ -40,8 +41,8 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 	return framework.PreScoreResult{State: s}
 }
 
-// score writes the raw score of each row: higher where claims get the alternatives that
-// they list first.
+// score writes the raw score of each row: higher where claims get the alternatives that they list
+// first. It is 0 for a row without a node, and where the claims cannot be allocated.
 func (pl *plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	s := in.State.(*state)
 	for i, row := range rows {
@@ -59,8 +60,8 @@ func (pl *plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// scoreOn runs the allocator on the node and returns its raw score; 0 if it is not
-// feasible.
+// scoreOn runs the allocator on the node and returns the node's raw score; 0 if the claims cannot
+// be allocated there.
 func (pl *plugin) scoreOn(in *framework.Input, n *object.Node) int64 {
 	s := in.State.(*state)
 	open, _ := s.openOn(n)
@@ -90,8 +91,8 @@ func (s *state) settled() (score int64) {
 	return score
 }
 
-// preference returns the raw score of an allocation: for each request with
-// alternatives, 8 for the first alternative in its list, 7 for the second, and so on.
+// preference returns the raw score of the allocation a of claim c: for each request with
+// alternatives, 8 if it got the first alternative in its list, 7 for the second, and so on.
 func preference(c *resourcev1.ResourceClaim, a *resourcev1.AllocationResult) (sum int64) {
 	taken := map[string]bool{}
 	for i := range a.Devices.Results {
@@ -111,7 +112,7 @@ func preference(c *resourcev1.ResourceClaim, a *resourcev1.AllocationResult) (su
 	return sum
 }
 
-// normalize scales raw scores so that the highest becomes 100.
+// normalize scales raw scores, from 0 up, so that the highest becomes 100. All stay 0 if that is 0.
 func normalize(raw, _, highest int64) int64 {
 	if highest == 0 {
 		return 0

@@ -19,8 +19,8 @@ type deviceSelection struct {
 	selectors   []resourcev1.DeviceSelector
 	tolerations []resourcev1.DeviceToleration
 	capacity    *resourcev1.CapacityRequirements
-	absurd      bool          // the allocator may fail at the capacity
-	key         string        // the above as a string
+	absurd      bool          // the allocator may fail at the requested capacity
+	key         string        // selectors, tolerations and capacity as a string
 	generation  uint64        // of inventories, to which the results below belong
 	by          []deviceMatch // results of selectors, by device.content
 	tolerated   []deviceMatch // results of tolerations, by device.taints
@@ -45,8 +45,8 @@ type deviceSelections map[string]*deviceSelection
 // mostSelections bounds the selections kept. With more, all are dropped.
 const mostSelections = 256
 
-// of returns the selection for a request with this class, selectors, tolerations and
-// capacity.
+// of returns the selection for a request with this class, selectors, tolerations and capacity, a
+// new one if none is kept. A class that does not exist adds no selectors.
 func (rs *deviceSelections) of(t *table.Table, class string, selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration, capacity *resourcev1.CapacityRequirements) *deviceSelection {
 	all := selectors
 	c := table.Lookup[*object.DeviceClass](t, object.DeviceClasses, "", class)
@@ -82,8 +82,8 @@ func (rs *deviceSelections) of(t *table.Table, class string, selectors []resourc
 	return r
 }
 
-// matches returns whether the request can have the device, as far as selectors, taints
-// and capacity decide.
+// matches returns whether the request can have the device, as far as selectors, capacity and taints
+// decide, checked in this order. Whether the device is taken does not matter.
 func (r *deviceSelection) matches(pl *plugin, d *device) deviceMatch {
 	i := &pl.inventories
 	if r.generation != i.generation {
@@ -99,8 +99,8 @@ func (r *deviceSelection) matches(pl *plugin, d *device) deviceMatch {
 	return known(&r.tolerated, int(d.taints), func() deviceMatch { return r.tolerates(i.taints.things[d.taints-1]) })
 }
 
-// known returns the i-th result in the list, which says whether requests match a device. It
-// calls find to compute it the first time.
+// known returns the i-th result in the list, which holds by number whether a request matches
+// devices. It calls find to compute the result the first time.
 func known(list *[]deviceMatch, i int, find func() deviceMatch) deviceMatch {
 	if n := i + 1 - len(*list); n > 0 {
 		*list = append(*list, make([]deviceMatch, n)...)
@@ -111,8 +111,8 @@ func known(list *[]deviceMatch, i int, find func() deviceMatch) deviceMatch {
 	return (*list)[i]
 }
 
-// selects evaluates the selectors on a device as the allocator does: in order, up to
-// the first that rejects it or fails.
+// selects evaluates the selectors on a device as the allocator does: in order, up to the first that
+// rejects it or fails. It returns matched, rejected or failing. A selector without CEL fails.
 func (r *deviceSelection) selects(pl *plugin, c *content) deviceMatch {
 	for i := range r.selectors {
 		s := r.selectors[i].CEL
@@ -170,12 +170,12 @@ func isAbsurd(c *resourcev1.CapacityRequirements) bool {
 	return false
 }
 
-// outOfRange reports whether the quantity is negative, or so large that the allocator may fail
-// when it rounds it up to a multiple of another one that is not.
+// outOfRange reports whether the quantity is negative, or so large that the allocator may fail when
+// it rounds the quantity up to a multiple of one in range.
 func outOfRange(q *resource.Quantity) bool { return q.Sign() < 0 || q.CmpInt64(1<<52) > 0 }
 
-// isMet returns whether a device that is not shared, and has no request policy, has the
-// requested capacity.
+// isMet returns matched if the device has the requested capacity, else rejected. It is for devices
+// that are not shared and have no request policy.
 func (r *deviceSelection) isMet(d *resourcev1.Device) deviceMatch {
 	for name, requested := range r.capacity.Requests { // any order: one is enough
 		if c, there := d.Capacity[name]; !there || requested.Cmp(c.Value) > 0 {

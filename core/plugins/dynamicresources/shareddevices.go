@@ -21,15 +21,15 @@ import (
 // of slices and devices that the node matches.
 type sharedDevices struct {
 	revision   uint64 // of the index of pools, when this was read
-	generation uint64 // of inventories
+	generation uint64 // of inventories, to which the numbers belong
 	// plain is set if the numbers tell all that the allocator reads of these devices.
 	plain     bool
 	pools     []*devicepools.Pool   // in the allocator's order
 	devices   [][]device            // by pool, in the order of its slices
-	selectors []*match.NodeSelector // all different ones
+	selectors []*match.NodeSelector // of slices and devices, each different one once
 	// version changes when the selectors do.
 	version uint64
-	seen    map[uint64][]poolOnNode // results of seenBy
+	seen    map[uint64][]poolOnNode // results of seenBy, by the selectors that a node matches
 }
 
 // poolOnNode is the part of a pool that a node can see.
@@ -41,13 +41,13 @@ type poolOnNode struct {
 const (
 	// mostShared bounds the shared devices that are numbered, and what is taken of them.
 	mostShared = 1 << 10
-	// mostSelectors bounds their selectors.
+	// mostSelectors bounds the node selectors of shared devices: one bit each.
 	mostSelectors = 64
 )
 
-// readShared brings i.shared, the devices that several nodes can see, up to date with the
-// table. It returns whether numbers tell all about them (sharedDevices.plain). perDevice
-// allows slices in which each device selects its nodes.
+// readShared brings i.shared, the devices that several nodes can see, up to date with the table. It
+// returns whether numbers tell all about them (sharedDevices.plain). perDevice allows slices in
+// which each device selects its nodes: with false, such a slice makes the result false.
 func (i *inventories) readShared(t *table.Table, perDevice bool) (plain bool) {
 	s := &i.shared
 	if s.revision == devicepools.Of(t).Revision() && s.generation == i.generation {
@@ -65,8 +65,8 @@ func (i *inventories) readShared(t *table.Table, perDevice bool) (plain bool) {
 	return s.plain
 }
 
-// numberShared fills shared from its pools. It returns false if there are too many
-// devices or they are not plain.
+// numberShared fills i.shared from its pools. It returns false, and stops there, if there are too
+// many devices or numbers do not tell all about them.
 func (i *inventories) numberShared(perDevice bool) (plain bool) {
 	s, room := &i.shared, mostShared
 	for _, p := range s.pools {
@@ -92,8 +92,8 @@ func (i *inventories) numberShared(perDevice bool) (plain bool) {
 	return true
 }
 
-// addSelectors adds the node selectors of a slice and its devices; false if they are
-// not valid or too many.
+// addSelectors adds the node selectors of a slice, or of its devices. It returns false if one is
+// not valid, there are too many, or the slice has shared counters. perDevice is as for readShared.
 func (s *sharedDevices) addSelectors(slice *resourcev1.ResourceSlice, perDevice bool) bool {
 	spec := &slice.Spec
 	if spec.PerDeviceNodeSelection == nil {
@@ -111,7 +111,8 @@ func (s *sharedDevices) addSelectors(slice *resourcev1.ResourceSlice, perDevice 
 }
 
 // add adds the node selector of a slice or device, which is given by node name, allNodes or
-// selector, unless there is an equal one; false if it is not valid or there are too many.
+// selector, unless there is an equal one, or it selects all nodes. It returns false if it is not
+// valid or there are too many.
 func (s *sharedDevices) add(name *string, all *bool, by *v1.NodeSelector) bool {
 	selector, ok := reach(name, all, by)
 	if !ok || selector == nil || s.indexOf(selector) >= 0 {
@@ -121,14 +122,14 @@ func (s *sharedDevices) add(name *string, all *bool, by *v1.NodeSelector) bool {
 	return len(s.selectors) <= mostSelectors
 }
 
-// indexOf returns the index of the equal selector; -1 if there is none.
+// indexOf returns the index of the selector that equals this one; -1 if there is none.
 func (s *sharedDevices) indexOf(selector *match.NodeSelector) int {
 	return slices.IndexFunc(s.selectors, func(o *match.NodeSelector) bool { return o.Key == selector.Key })
 }
 
-// reach returns the selector of the nodes that a slice or device is for, given by node
-// name, allNodes or selector; nil selects all nodes. It returns false if not exactly
-// one is given, or the selector is not valid.
+// reach returns the selector of the nodes that a slice or device is for, given by node name,
+// allNodes or selector; nil selects all nodes. ok is false if not exactly one of the three is
+// given, or if the selector is not valid.
 func reach(name *string, all *bool, by *v1.NodeSelector) (selector *match.NodeSelector, ok bool) {
 	switch {
 	case name != nil && *name != "" && all == nil && by == nil:
@@ -153,9 +154,9 @@ func (s *sharedDevices) matching(n *object.Node) (selectors uint64) {
 	return selectors
 }
 
-// seenBy returns the pools and devices that a node sees which matches these selectors
-// (bits). Of a slice in which each device selects its nodes, a node that can use one
-// device also sees the others, as elsewhere.
+// seenBy returns the pools and devices that a node sees which matches these selectors (bits). Of a
+// slice in which each device selects its nodes, a node that can use one device also sees the
+// others, with device.elsewhere set. It keeps the results in seen.
 func (s *sharedDevices) seenBy(selectors uint64) []poolOnNode {
 	list, known := s.seen[selectors]
 	if known {
@@ -195,8 +196,8 @@ func (s *sharedDevices) seenBy(selectors uint64) []poolOnNode {
 	return list
 }
 
-// devicesOn returns the devices that the node of the inventory sees, in the allocator's
-// order: by driver and pool.
+// devicesOn returns the devices that the node of the inventory sees, its own and shared ones, in
+// the allocator's order: by driver and pool.
 func (i *inventories) devicesOn(v *inventory) iter.Seq[*device] {
 	return func(yield func(*device) bool) {
 		from, seen := 0, i.shared.seenBy(v.selectors)
