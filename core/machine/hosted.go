@@ -13,26 +13,28 @@ import (
 // in them runs outside of the machine; what they say at times of their own comes as
 // an event.
 
-// preBindBegins handles a PreBindBegins event: it shows in the API where the pod is
-// about to be bound, since that takes a while.
+// preBindBegins handles the event that the pod's hosted PreBind plugins begin to run, which may
+// take a while: it emits a patch of nominatedNodeName that shows where the pod is about to be
+// bound. It does nothing if the cycle had writes, as the patch was emitted with them.
 func (b *bindingCycles) preBindBegins(e PreBindBegins) {
 	ps := b.pods.byUID[e.UID]
 	if ps == nil || ps.binding == nil || ps.binding.phase != preBindCalled {
 		return
 	}
-	if len(ps.binding.writers) == 0 { // where there are writes, it was shown with them
+	if len(ps.binding.writers) == 0 { // with writes, the node was shown with them
 		b.showExpectedNode(ps.binding)
 	}
 }
 
-// runPlugins emits an effect that runs hosted plugins at PreBind, Bind or PostBind.
+// runPlugins emits an effect that runs the hosted plugins at the point: PreBind, Bind or PostBind.
 func (b *bindingCycles) runPlugins(c *bindingCycle, point string, plugins ...string) {
 	h := c.profile.Host
 	b.emit(RunPlugins{Pod: c.pod, Node: c.node, Profile: c.profile.Name, Point: point, Plugins: plugins, Attempt: h.Attempt(c.pod.UID)})
 }
 
-// preBindReplied handles the return of the pod's hosted PreBind plugins. The pod's
-// resources stay reserved until then, even if its attempt has failed.
+// preBindReplied handles the return of the pod's hosted PreBind plugins. It binds the pod, or fails
+// the attempt if a plugin rejected the pod or failed, or if the attempt has failed meanwhile. The
+// pod's resources stay reserved until the plugins return, even if its attempt has failed.
 func (b *bindingCycles) preBindReplied(e PreBindReply) {
 	ps := b.pods.byUID[e.UID]
 	if ps == nil {
@@ -83,7 +85,8 @@ func (r *Rejection) status() *decision.Status {
 // within one.
 func (m *Machine) Answer(e PermitReply) bool { return m.bindings.answer(e) }
 
-// answer implements Machine.Answer.
+// answer accepts the answer of a Permit plugin for Machine.Answer. It returns false if the attempt
+// does not wait any more, or if an earlier answer ended the wait.
 func (b *bindingCycles) answer(e PermitReply) bool {
 	c := b.waitingOnPermit(e.UID)
 	if c == nil || c.answered || c.record.Attempt != e.Attempt {
@@ -96,7 +99,9 @@ func (b *bindingCycles) answer(e PermitReply) bool {
 	return true
 }
 
-// permitReplied handles the event with a Permit plugin's answer about a pod that it holds.
+// permitReplied handles the event with a Permit plugin's answer about a pod that it holds. A
+// rejection or a preemption fails the attempt. PreBind runs when no plugin holds the pod any more.
+// An answer to an attempt that does not wait is ignored; e.Attempt 0 means any attempt.
 func (b *bindingCycles) permitReplied(e PermitReply) {
 	c := b.waitingOnPermit(e.UID)
 	if c == nil || e.Attempt != 0 && e.Attempt != c.record.Attempt {
@@ -130,7 +135,8 @@ func (m *Machine) activate(e Activate) {
 	}
 }
 
-// askGatedAgain activates the pods whose PreEnqueue failed with an error.
+// askGatedAgain runs PreEnqueue again for the gated pods whose PreEnqueue plugin failed with an
+// error. A pod that is not gated again becomes active.
 func (m *Machine) askGatedAgain() {
 	for _, ps := range m.pods.sorted() {
 		if e := ps.entry; e.Place() == queue.Gated && e.State().PreEnqueueStatus.Code == decision.Error {
@@ -139,7 +145,9 @@ func (m *Machine) askGatedAgain() {
 	}
 }
 
-// nominate changes the nomination of a pod in the queue; it ignores other pods.
+// nominate nominates a pod of the queue to e.Node, or to no node for "". It passes to the queue
+// that the pod left its earlier node, which may wake others. It writes nothing to the API, and
+// ignores pods that are not in the queue.
 func (m *Machine) nominate(e NominationSet) {
 	ps := m.pods.byUID[e.UID]
 	if ps == nil || ps.entry.Place() == queue.Nowhere {
@@ -150,7 +158,8 @@ func (m *Machine) nominate(e NominationSet) {
 	m.nominations.moved(ps.entry.Pod, kept, e.Node)
 }
 
-// hostedObjectChanged passes a change of an object that hosted plugins read to the queue.
+// hostedObjectChanged passes a change of an object that hosted plugins read to the queue. The
+// engine does not use earlier answers of hosted plugins any more.
 func (m *Machine) hostedObjectChanged(e HostedObjectChanged) {
 	m.engine.Told()
 	m.moveAll(&framework.Event{Resource: framework.HostedObject, ActionType: e.ActionType, HostedResource: e.Resource, OldHostedObject: e.Old, NewHostedObject: e.New})

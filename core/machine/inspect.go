@@ -85,7 +85,8 @@ func (v *Inspector) Profiles() []string { return slices.Sorted(maps.Keys(v.profi
 // Changed returns the first change in the cluster that the last step made.
 func (v *Inspector) Changed() Change { return v.changed }
 
-// Panics returns how many panics of plugins were contained so far.
+// Panics returns how many panics of plugins were contained so far. Those of queueing hints are not
+// included: see Queue.Panics.
 func (v *Inspector) Panics() int { return v.guard.contained }
 
 // ExtenderCycles returns the number of pods whose attempt waits for an extender or
@@ -108,12 +109,13 @@ func (v *Inspector) Unshown() int {
 	return n
 }
 
-// Undone returns how many bindings turned out to be undone after the API had shown or
-// confirmed them, since etcd was restored.
+// Undone returns how many bindings were undone by a restore of etcd, after the API had shown or
+// confirmed them.
 func (v *Inspector) Undone() int { return v.watch.undone }
 
-// UnknownBindings returns the number of pods that may or may not be bound: the reply to
-// the binding was lost, and no read has answered yet.
+// UnknownBindings returns the number of pods that may or may not be bound: the reply to the binding
+// was lost and no read has decided yet, or a Bind plugin says that it bound the pod and the API has
+// not shown that yet.
 func (v *Inspector) UnknownBindings() int {
 	n := 0
 	for _, ps := range v.pods.byUID { // any order: a sum
@@ -141,7 +143,7 @@ func (v *Inspector) WaitingPods() []WaitingPod {
 func (v *Inspector) GroupPods(name types.NamespacedName, tried bool) []GroupPod {
 	hidden := map[types.UID]bool{}
 	if v.groups.underway != nil && !tried {
-		for _, mb := range v.groups.underway.members { // where one is placed that is a try
+		for _, mb := range v.groups.underway.members { // their nodes are those of the try
 			hidden[mb.pod.UID] = true
 		}
 	}
@@ -179,8 +181,8 @@ func (v *Inspector) GroupTry() (try any, placement string) {
 	return c.members[0], c.placement.Name
 }
 
-// GroupAgain identifies the try under way to place the group for a plugin that searches
-// victims; nil if there is none.
+// GroupAgain returns a value that identifies the present try to place the group for a plugin that
+// searches victims; nil if there is no such try.
 func (v *Inspector) GroupAgain() any {
 	if c := v.groups.underway; c != nil {
 		return c.again
@@ -229,7 +231,8 @@ func (v *Inspector) HeldBack() int { return v.preemptors.heldBack }
 // (GenericWorkload), or those that labels put into groups.
 func (v *Inspector) PlacesGroups() bool { return v.table.Groups() != nil }
 
-// Member returns the pod as a member of the group that it is in.
+// Member returns the pod with SchedulingGroup set to the group in which the machine schedules it;
+// the pod itself if that is so already. A placed pod stays in the group with which it was placed.
 func (v *Inspector) Member(p *object.Pod) *object.Pod { return v.groups.member(p) }
 
 // GroupName returns the name of the group that a pod with this schedulerName,
@@ -249,12 +252,13 @@ func (v *Inspector) Budgets() []*object.Budget { return v.budgets.list }
 type Known struct {
 	Name    types.NamespacedName
 	UID     types.UID // "" for a node
-	Version string    // resource version; "" for a node, and for a pod that is not where that version says
+	Version string    // resource version; "" for a node, and for a pod that is not where shown
 }
 
-// KnownPods returns the pods that the machine knows, in no order. A pod that the API
-// shows bound must be on its node; a pending one must be queued or assumed. If not, its
-// Version is "".
+// KnownPods returns the pods that the machine knows, in no order. A pod's Version is "" if the pod
+// is not where the API shows it. A bound pod must be on its node. A pending pod must be queued,
+// assumed or being deleted. The Version is also "" if a read showed that the pod is deleted and the
+// watch has not shown that yet.
 func (v *Inspector) KnownPods() []Known {
 	pods := make([]Known, 0, len(v.pods.byName))
 	for name, ps := range v.pods.byName { // any order: so it says
@@ -267,7 +271,9 @@ func (v *Inspector) KnownPods() []Known {
 	return pods
 }
 
-// isWhereShown reports whether the pod is where the API shows it: on its node, or pending.
+// isWhereShown reports whether the pod is where the API shows it. A bound pod must be on its node.
+// A pending pod must be queued, assumed or being deleted. It returns false if a read showed that
+// the pod is deleted and the watch has not shown that yet.
 func (v *Inspector) isWhereShown(ps *podState) bool {
 	pl := v.table.Pod(ps.pod.UID)
 	switch on := ps.pod.NodeName; {
@@ -280,7 +286,7 @@ func (v *Inspector) isWhereShown(ps *podState) bool {
 	}
 }
 
-// KnownNodes returns the names of the nodes in the table.
+// KnownNodes returns the names of the nodes in the table. Nodes that only pods name are left out.
 func (v *Inspector) KnownNodes() []Known {
 	nodes := make([]Known, 0, v.table.Live())
 	for _, r := range v.table.All() {
@@ -291,9 +297,9 @@ func (v *Inspector) KnownNodes() []Known {
 	return nodes
 }
 
-// WaitingPod is a pod that Permit plugins hold. Attempt is the number of the attempt,
-// Node the node that it is assumed on, and Plugins are the names of those that hold it,
-// sorted.
+// WaitingPod is a pod that Permit plugins hold. Attempt is the number of the attempt, Node the node
+// on which the pod is assumed, Profile the name of its profile, and Plugins are the names of the
+// plugins that hold it, sorted.
 type WaitingPod struct {
 	Pod     *object.Pod
 	Attempt int
@@ -302,8 +308,7 @@ type WaitingPod struct {
 	Plugins []string
 }
 
-// GroupPod is a pod of a PodGroup, and the node on which it is bound or assumed, "" for
-// none.
+// GroupPod is a pod of a pod group, and the node on which it is bound or assumed, "" for none.
 type GroupPod struct {
 	Pod  *object.Pod
 	Node string

@@ -54,12 +54,14 @@ type Options struct {
 	// Check verifies every invariant after each step and panics on a breach.
 	Check bool
 
-	// Times as in queue.Options.
+	// InitialBackoff is how long a pod waits after its first failure. The wait doubles with each
+	// further failure, up to MaxBackoff. MaxUnschedulable is how long a pod stays unschedulable if
+	// no event moves it.
 	InitialBackoff, MaxBackoff, MaxUnschedulable time.Duration
 }
 
-// placesGroups reports whether pods of groups are placed together: Kubernetes' own, or
-// others.
+// placesGroups reports whether the pods of groups are placed together: of PodGroups of Kubernetes
+// (o.PodGroups), or of the groups of a profile (Profile.Groups).
 func (o *Options) placesGroups() bool {
 	return o.PodGroups || slices.ContainsFunc(o.Profiles, func(p *profile.Profile) bool { return p.Groups != nil })
 }
@@ -198,8 +200,8 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 	return next, ok
 }
 
-// less reports whether pod a comes before b, by the QueueSort plugin. If that panics it
-// returns false, so that the pods stay in the order of their arrival.
+// less reports whether pod a comes before b, by the QueueSort plugin. If the plugin panics, less
+// reports the panic and returns false, so that the pods stay in the order of their arrival.
 func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -211,9 +213,10 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	return m.options.Profiles[0].QueueSort.Less(a, b)
 }
 
-// holdInBackoff reports whether the pod must not be tried before its backoff is over,
-// even if nothing else is active: while its victims are leaving, or if it has a group,
-// whose attempts cost more, unless that has preempted others.
+// holdInBackoff reports whether the pod must not be tried before its backoff is over, even if
+// nothing else is active. A pod without a group is held while victims of its preemption are
+// leaving. A pod of a group is held always, as attempts of groups cost more, except after the group
+// has preempted others and these have left.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {
 	if !m.groups.has(p) {
 		return m.preemptors.victimsLeaving(m.pods.byUID[p.UID]) != ""

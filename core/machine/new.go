@@ -74,7 +74,8 @@ func (m *Machine) composePods() {
 	m.overcommits = &overcommits{step: m.step}
 }
 
-// composeCycles creates the parts that run scheduling and binding cycles.
+// composeCycles creates the parts that run scheduling and binding cycles, of pods and of pod
+// groups, and those that write the statuses of PodGroups and ElasticQuotas.
 func (m *Machine) composeCycles() {
 	m.attempts = &attempts{m.step, &m.options, m.profiles, m.pods, m.nominations, m.conditions}
 	m.reads = &reads{m.step}
@@ -99,7 +100,7 @@ func (m *Machine) composeCycles() {
 	}
 }
 
-// composeRest creates the parts that handle events from the API, Assessor and Inspector.
+// composeRest creates Assessor, Inspector, and the parts that handle events from the API.
 func (m *Machine) composeRest() {
 	m.cluster = &cluster{
 		step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups, quotas: m.quotas, statuses: m.groups.statuses,
@@ -118,10 +119,10 @@ func (m *Machine) composeRest() {
 	}
 }
 
-// reconfigure replaces the profiles. It drops cached evaluations, ends attempts that
-// wait for extenders, and makes all waiting pods active. Binding cycles go on with
-// their old plugins, which know what to undo. An attempt whose PostFilter plugin has
-// writes under way goes on until they are done.
+// reconfigure replaces the profiles, the backoffs and the number of workers. It drops cached
+// evaluations, ends attempts that wait for extenders, and makes all waiting pods active. Binding
+// cycles go on with their old plugins, which know what to undo. An attempt whose PostFilter plugin
+// has writes under way goes on until they are done.
 func (m *Machine) reconfigure(e Reconfigured) {
 	m.options.Profiles = e.Profiles
 	for _, p := range e.Profiles {

@@ -15,9 +15,10 @@ import (
 // since a cycle is one step.
 const mostTries = 100_000
 
-// tryPlacements tries the group in each of its placements. The results of the best in
-// which it fits are left in c; if it fits in none, those of the first. It returns the
-// placements that it tried, none if a plugin rejected the group or failed.
+// tryPlacements tries the group in its placements; if they are many, only in those of window. It
+// leaves in c the results of the best placement in which the group fits, or of the first one if it
+// fits in none. It sets c.partial if placements were left out. It returns the placements that it
+// tried; none if a plugin rejected the group or failed, with the reason in c.status.
 func (l *podGroups) tryPlacements(c *groupCycle) (tried []*framework.Placement) {
 	placements, status := l.generatePlacements(c)
 	if status != nil {
@@ -44,9 +45,9 @@ func (l *podGroups) tryPlacements(c *groupCycle) (tried []*framework.Placement) 
 	return tried
 }
 
-// choosePlacement tries all placements. It returns the best of those in which the group
-// fits, else the one to report. It returns nil if a plugin failed; c.status is the
-// error then.
+// choosePlacement tries all placements. It returns the best of those in which the group fits, and
+// true. If it fits in none, it returns the first, which is to be reported, and false. If a plugin
+// failed, it returns nil, and c.status is the error.
 func (l *podGroups) choosePlacement(c *groupCycle, placements []framework.Placement) (chosen *framework.Placement, fits bool) {
 	var fitting []*framework.PodGroupAssignments
 	for i := range placements {
@@ -77,8 +78,8 @@ func window(placements []framework.Placement, pods, attempt int) []framework.Pla
 	return nextPlacements(placements, max(2, mostTries/pods), attempt)
 }
 
-// nextPlacements returns n of the placements for the attempt (1 is the first), those after the
-// n of the attempt before; all if there are no more than n.
+// nextPlacements returns n of the placements for the attempt (1 is the first): those after the n of
+// the attempt before, beginning anew after the last; all if there are no more than n.
 func nextPlacements[P any](placements []P, n, attempt int) []P {
 	if n >= len(placements) {
 		return placements
@@ -95,7 +96,8 @@ func (l *podGroups) tryPlacement(c *groupCycle, p *framework.Placement) {
 	l.undoGroup(c)
 }
 
-// assignments returns the placement of the try with the nodes found for its pods.
+// assignments returns the placement of the try, with the node that was found for each pod that
+// fits.
 func (t *groupTry) assignments() *framework.PodGroupAssignments {
 	a := &framework.PodGroupAssignments{Placement: *t.placement}
 	for _, mb := range t.members {
@@ -120,7 +122,8 @@ func (l *podGroups) newTry(c *groupCycle, p *framework.Placement) groupTry {
 	return try
 }
 
-// placementCall returns the description of the group that plugins get.
+// placementCall returns the argument that plugins get to generate and score placements: the group's
+// name and pods, and the table.
 func (l *podGroups) placementCall(c *groupCycle) *framework.PlacementCall {
 	call := &framework.PlacementCall{Table: l.table, Group: c.name}
 	for _, mb := range c.members {
@@ -181,8 +184,8 @@ func (l *podGroups) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAs
 	return tied[draw.Number(draw.Seed(l.options.Seed, first.pod.UID, first.record.Attempt), len(tied))], nil
 }
 
-// addPlacementScores adds the plugin's normalised score of each placement, times the
-// weight, to totals.
+// addPlacementScores adds the plugin's normalised score of each placement, times the weight, to
+// totals. It returns an error status if the plugin fails or a score is not from 0 to 100.
 func addPlacementScores(call *framework.PlacementCall, pl *framework.Plugin, weight int64, of []*framework.PodGroupAssignments, totals []int64) *decision.Status {
 	scores := make([]int64, len(of))
 	for i, a := range of {

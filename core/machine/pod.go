@@ -19,9 +19,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// podWatch handles pods that the API shows or that are gone, by the watch and by reads. It
-// puts pending pods in the queue and bound pods on their nodes. It ends the binding cycles,
-// evictions and waits for extenders of pods that no longer need them.
+// podWatch handles pods that the API shows or that are gone, by the watch and by reads. It puts
+// pending pods in the queue and bound pods on their nodes. It ends the binding cycles, evictions
+// and waits for extenders of pods that no longer need them.
 type podWatch struct {
 	*step
 	profiles    profiles
@@ -40,7 +40,9 @@ type podWatch struct {
 	undone      int // bindings that were undone by a restore of etcd
 }
 
-// podSet handles a pod that the API shows, of any scheduler and in any state.
+// podSet handles a pod that the API shows, of any scheduler and in any state. A terminal pod counts
+// as deleted. A pod that was bound and is shown without a node is read from the API again. A
+// pending pod of another scheduler is ignored.
 func (w *podWatch) podSet(p *object.Pod) {
 	p = w.groups.member(p)
 	if other := w.pods.byUID[p.UID]; other != nil && other.pod.NamespacedName() != p.NamespacedName() {
@@ -85,7 +87,8 @@ func (w *podWatch) wasBound(uid types.UID) bool {
 	return pl != nil && pl.Pod.NodeName != ""
 }
 
-// podPending handles a pod without a node that names one of the machine's profiles.
+// podPending queues a pod without a node that names one of the machine's profiles, or updates its
+// entry in the queue. An assumed pod that is bound by us already is not queued.
 func (w *podWatch) podPending(ps *podState, p *object.Pod) {
 	if ps.request == nil || ps.request.Pod != p {
 		ps.request = engine.For(w.profiles[p.SchedulerName], p)
@@ -124,8 +127,9 @@ func (w *podWatch) podPending(ps *podState, p *object.Pod) {
 	}
 }
 
-// runPreEnqueue calls the PreEnqueue plugins for the pod and returns the first status
-// that gates it; nil if none does. It reports the pod gated.
+// runPreEnqueue calls the PreEnqueue plugins for the pod and returns the first status that gates
+// it; nil if none does. A pod whose PodGroup does not exist is gated, too. It reports the pod
+// gated. Plugins that need a kind that cannot be listed are not called.
 func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 	profile := m.profiles[p.SchedulerName]
 	for _, pl := range profile.PreEnqueue {
@@ -165,8 +169,8 @@ func (m *Machine) reportGated(of *profile.Profile, p *object.Pod, s *decision.St
 	m.emit(AttemptDone{r})
 }
 
-// podAssigned handles a pod that the API shows bound, by whomever: it is placed on that
-// node, and an assumption of it ends.
+// podAssigned handles a pod that the API shows bound, by whomever: it is placed on that node, and
+// an assumption of it ends. It leaves the queue, unless a reply is still to end its binding cycle.
 func (w *podWatch) podAssigned(ps *podState, p *object.Pod) {
 	old, c, kept := w.table.Pod(p.UID), ps.binding, ps.entry.NominatedNode()
 	w.changed.Bound = ps.pod.NodeName == ""
@@ -215,7 +219,7 @@ func (w *podWatch) podAssigned(ps *podState, p *object.Pod) {
 // assignedPodChanged passes the update of a placed pod to the queue. A pod that was assumed
 // until now may be bound with other labels or smaller requests.
 func (w *podWatch) assignedPodChanged(old, now *object.Pod) {
-	if old.Terminating && !now.Terminating { // etcd was restored: who waited for it to go may preempt anew
+	if old.Terminating && !now.Terminating { // etcd was restored: its preemptors may preempt anew
 		w.moveAll(anythingChanged())
 	}
 	if a := queue.Changes(old, now); old.NodeName != "" || a&^(framework.UpdatePodScaleUp|framework.UpdateOther) != 0 {
@@ -248,7 +252,7 @@ func (w *podWatch) endPod(ps *podState) {
 	waited := ps.entry != nil
 	if waited {
 		p, kept := ps.entry.Pod, ps.entry.NominatedNode()
-		w.groups.rejoinAs(ps.pod, nil) // before the others of its group are asked whether they are gated
+		w.groups.rejoinAs(ps.pod, nil) // before its group is asked whether it is gated
 		w.attempts.dequeue(ps)
 		w.recordChange(framework.UnscheduledPod, framework.Delete)
 		w.nominations.moved(p, kept, "")
@@ -277,7 +281,8 @@ func (w *podWatch) endPod(ps *podState) {
 	w.pods.forget(ps)
 }
 
-// takeOff removes a placed pod from its node and passes that to the queue as its deletion.
+// takeOff removes a placed pod from its node and passes that to the queue as its deletion. If the
+// pod was being deleted, pods nominated to the node may be tried again.
 func (w *podWatch) takeOff(pl *table.Placed) {
 	gone := boundTo(pl.Pod, w.table.Name(pl.Row))
 	w.table.RemovePod(gone.UID)
@@ -319,8 +324,7 @@ func boundTo(p *object.Pod, node string) *object.Pod {
 // of a placed one. An event looks it up once; forget removes it.
 type podState struct {
 	pod *object.Pod // as the API showed it last
-	// entry is the pod's entry in the queue; nil if it is not queued. A pod in flight
-	// has one.
+	// entry is the pod's entry in the queue; nil if it is not queued. A pod in flight has one.
 	entry *queue.Entry
 	// request is the pod as the engine takes it; nil if the pod is not pending.
 	request *engine.Request
@@ -378,8 +382,8 @@ type pods struct {
 // placed reports whether the pod is on a node in the table, bound or assumed.
 func (x *pods) placed(ps *podState) bool { return x.table.Pod(ps.pod.UID) != nil }
 
-// state adds and returns the state of a pod that is not known by name: a new one, or
-// the one that was left when the pod was deleted.
+// state adds and returns the state of a pod that is not known by name: a new one, or the one that
+// was left when the pod was deleted. It adds the pod to its group.
 func (x *pods) state(p *object.Pod) *podState {
 	ps := x.byUID[p.UID]
 	if ps == nil {
@@ -414,7 +418,7 @@ func (x *pods) forget(ps *podState) {
 	}
 }
 
-// setAssumed sets ps.assumed and keeps the count.
+// setAssumed sets ps.assumed and counts the assumed pods in assumedCount.
 func (x *pods) setAssumed(ps *podState, assumed bool) {
 	if ps.assumed != assumed {
 		ps.assumed = assumed
@@ -473,8 +477,8 @@ type overcommits struct {
 	counting bool // set at the first decision; pods that were bound before do not count
 }
 
-// check counts the pod, which was just shown bound to the node, and emits an Overcommitted
-// effect if the node lacks resources for it.
+// check handles a pod that was just shown bound to the node. If the node lacks resources for it,
+// check counts the pod and emits Overcommitted. It does nothing before the first decision.
 func (o *overcommits) check(node string, p *object.Pod) {
 	row, ok := o.table.Find(node)
 	if !ok || !o.counting {
@@ -486,8 +490,7 @@ func (o *overcommits) check(node string, p *object.Pod) {
 	}
 }
 
-// Overcommitted is an effect that reports a pod bound to a node that lacks resources
-// for it.
+// Overcommitted is an effect that reports a pod bound to a node that lacks resources for it.
 type Overcommitted struct {
 	Pod  *object.Pod
 	Node string

@@ -35,8 +35,8 @@ type groupCycle struct {
 	partial bool
 	// again identifies the present try for a plugin that searches victims; nil: there is none.
 	again any
-	// untried is the status of pods that were not tried: the group's before PodGroupPostFilter
-	// plugins run.
+	// untried is the status for pods that were not tried: c.status before PodGroupPostFilter
+	// plugins ran.
 	untried *decision.Status
 	// victims are the pods preempted for the group as a whole, by evictedBy.
 	victims   []*object.Pod
@@ -85,7 +85,7 @@ type groupTry struct {
 	status *decision.Status
 	// preempts is set if the group fits once victims are gone.
 	preempts bool
-	counted  *groupCount // nil: the pods are tried
+	counted  *groupCount // set once the pods that fit are counted instead of tried one by one
 }
 
 // rows returns the rows of the placement; nil for all nodes.
@@ -161,8 +161,9 @@ func (l *podGroups) scheduleGroup(entries []*queue.Entry) {
 	l.endNominations(c)
 }
 
-// result returns how the cycle ended, for the queue. A group that fits failed if Reserve or
-// Permit plugins then rejected each of its pods: tried again at once, it would be for ever.
+// result returns how the cycle ended, for the queue. A group that fits has failed if Reserve or
+// Permit plugins then rejected each of its pods: as placed, it would be tried again at once,
+// without end.
 func (c *groupCycle) result() queue.GroupResult {
 	switch {
 	case c.status == nil && c.scheduled > 0:
@@ -173,8 +174,9 @@ func (c *groupCycle) result() queue.GroupResult {
 	return queue.GroupRejected
 }
 
-// decideGroup finds nodes for the pods of the group. A group may have enough pods already; it
-// still fits only if another one does. The results are left in c; nothing stays assumed.
+// decideGroup finds nodes for the pods of the group. A group of which enough pods are placed
+// already still fits only if another pod of it does. The results are left in c; nothing stays
+// assumed.
 func (l *podGroups) decideGroup(c *groupCycle) {
 	placements := []*framework.Placement{nil}
 	of, _ := levelsOf(l.options, c.profile, c.group)
@@ -204,9 +206,9 @@ func (l *podGroups) newMember(ps *podState, nodes int) *groupMember {
 	return mb
 }
 
-// validate returns an error if the group cannot be scheduled at all: it is not known, or
-// its pods, placed ones included, differ in the scheduler, the priority or the preemption
-// policy, or have another priority than the group (kube-scheduler's validatePodGroup).
+// validate returns an error if the group cannot be scheduled at all: it is not known, or its pods,
+// placed ones included, differ in the scheduler or the preemption policy, or a pod of Kubernetes'
+// own group has another priority than the group (kube-scheduler's validatePodGroup).
 func (l *podGroups) validate(c *groupCycle) error {
 	if c.group == nil {
 		if s := l.scheduling.cannotTry(c.members[0].attempt); s != nil && s.Code == decision.Error {
@@ -228,7 +230,8 @@ func (l *podGroups) validate(c *groupCycle) error {
 	return nil
 }
 
-// matches returns an error if p may not be in one group with the pod first.
+// matches returns an error if p may not be in one group with the pod first: the scheduler or the
+// preemption policy is another, or, in a group of Kubernetes' own, p's priority is not the group's.
 func (c *groupCycle) matches(first, p *object.Pod) error {
 	policy := func(p *object.Pod) v1.PreemptionPolicy {
 		if p.NeverPreempts {
@@ -248,11 +251,12 @@ func (c *groupCycle) matches(first, p *object.Pod) error {
 }
 
 // tryGroup decides on the pods one after the other and assumes each before the next, until
-// PlacementFeasible plugins say that the group cannot fit any more. c.status is nil
-// afterwards if the group fits. An error of one pod ends the try.
+// PlacementFeasible plugins say that the group cannot fit any more. c.status is nil afterwards if
+// the group fits. An error of one pod ends the try.
 //
-// A nomination of a pod of the group counts for that pod alone. It is where the pod was
-// assumed in an earlier cycle, one after the other; so these nodes are tried again.
+// Of the nominations of the group's pods, only that of the pod being decided on counts. It names
+// the node on which an earlier cycle assumed the pod, after the pods before it; so that node is
+// tried again.
 func (l *podGroups) tryGroup(c *groupCycle) {
 	progress := framework.PlacementProgress{Remaining: len(c.members), Scheduled: l.table.Groups().Named(c.name).Scheduled()}
 	if c.status = l.placementFeasible(c, progress); c.status != nil && c.status.Code != decision.Wait {
@@ -295,9 +299,9 @@ func unschedulableGroup(reasons ...string) *decision.Status {
 	return &decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: reasons}
 }
 
-// placementFeasible asks the PlacementFeasible plugins whether the group meets its
-// constraints after so much of a try: nil if it does, Wait if it may with the pods that
-// remain.
+// placementFeasible asks the PlacementFeasible plugins whether the group meets its constraints
+// after so much of a try. It returns nil if it does, Wait if it may with the pods that remain, and
+// the status of the first plugin that rejects it or fails otherwise.
 func (l *podGroups) placementFeasible(c *groupCycle, p framework.PlacementProgress) (status *decision.Status) {
 	for _, pl := range c.profile.PlacementFeasible {
 		var s *decision.Status
@@ -314,7 +318,8 @@ func (l *podGroups) placementFeasible(c *groupCycle, p framework.PlacementProgre
 	return status
 }
 
-// tryMember decides on the pod, and assumes it if it fits.
+// tryMember decides on the pod, and assumes it if it fits. The result is left in mb. It may set
+// c.counted, once the pods that fit are counted: then neither this pod nor later ones are assumed.
 func (l *podGroups) tryMember(c *groupCycle, mb *groupMember) {
 	a := mb.attempt
 	if c.counted != nil {
@@ -352,16 +357,16 @@ func (l *podGroups) tryMember(c *groupCycle, mb *groupMember) {
 	l.stepDone(c, "Reserving done")
 }
 
-// stepDone calls Options.StepDone with the step that was just done, except in trials, of
-// which there may be a hundred thousand.
+// stepDone calls Options.StepDone with the step that was just done, except while several placements
+// or victims are tried: such tries may be a hundred thousand.
 func (l *podGroups) stepDone(c *groupCycle, step string) {
 	if c.placements <= 1 && !c.trial {
 		l.attempts.stepDone(step)
 	}
 }
 
-// tryAssume assumes the pod until undoGroup and runs Reserve plugins. If one rejects the
-// pod, that is undone at once.
+// tryAssume assumes the pod on the node mb.row until undoGroup, and runs Reserve plugins. If one
+// rejects the pod, the pod is removed at once, and mb.failed is the reason.
 func (l *podGroups) tryAssume(mb *groupMember) {
 	b := mb.binding
 	b.attempt, b.row, b.node = mb.attempt, mb.row, l.table.Name(mb.row)
@@ -424,8 +429,8 @@ func (l *podGroups) rejoin() {
 	}
 }
 
-// verify returns an error if a known pod is not listed in its group, or a cycle has not
-// ended.
+// verify returns an error if a known pod is not listed in its group, or if a cycle of a group has
+// not ended.
 func (l *podGroups) verify() error {
 	if l.underway != nil {
 		return fmt.Errorf("the cycle of pod group %s has not ended", l.underway.name)

@@ -16,8 +16,9 @@ import (
 // placedCondition is the condition of a group that is placed.
 var placedCondition = object.GroupCondition{Status: v1.ConditionTrue, Reason: "Scheduled"}
 
-// submitGroup carries out the result of the group's cycle: its pods are assumed for
-// good or go back to the queue, and the group's condition is written.
+// submitGroup carries out the result of the group's cycle: victims are evicted, the group's pods
+// are assumed for good or go back to the queue, and PodGroupDone and a patch of the group's
+// condition are emitted.
 func (l *podGroups) submitGroup(c *groupCycle) {
 	done := PodGroupDone{Group: c.name, Profile: c.profile.Name, Pods: len(c.members), Victims: c.victims, Order: c.order}
 	if len(c.victims) > 0 {
@@ -60,9 +61,9 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 	l.showCondition(c.name, condition)
 }
 
-// lead does what the leader before may have ended without: it emits the condition of each gang
-// whose pods are bound and whose condition does not say so, and ends the nominations of gated
-// groups.
+// lead makes up for what an earlier leader may have left undone: it emits the condition of each
+// gang of which MinCount pods are bound and whose condition does not say so, and ends the
+// nominations of gated groups. It is called once, when this process begins to lead.
 func (l *podGroups) lead() {
 	for _, name := range l.table.Groups().Names() {
 		l.clearGated(name)
@@ -75,7 +76,8 @@ func (l *podGroups) lead() {
 	}
 }
 
-// failGroup ends a cycle that cannot begin, because of err: all its pods back off.
+// failGroup ends a cycle that cannot begin, because of err: all its pods back off, and the group's
+// condition says why.
 func (l *podGroups) failGroup(c *groupCycle, err error) {
 	for _, mb := range c.members {
 		l.bindings.fail(mb.attempt, &decision.Status{Code: decision.Error, Err: err})
@@ -84,9 +86,9 @@ func (l *podGroups) failGroup(c *groupCycle, err error) {
 	l.queue.EndGroup(l.now, c.name, queue.GroupFailed)
 }
 
-// submitMember ends the scheduling cycle of one pod of the group, once the group is decided:
-// the pod is assumed, fails or is requeued. It returns true if the pod is assumed and goes
-// on to its binding. wait is how the group waits, should it not fit.
+// submitMember ends the scheduling cycle of one pod of the group, once the group is decided: the
+// pod is assumed, fails or is requeued. It returns true if the pod is assumed and goes on to its
+// binding. wait says how the pod waits if it is requeued.
 func (l *podGroups) submitMember(c *groupCycle, mb *groupMember, wait *groupWait) (scheduled bool) {
 	a := mb.attempt
 	switch {
@@ -110,17 +112,18 @@ func (l *podGroups) submitMember(c *groupCycle, mb *groupMember, wait *groupWait
 	return false
 }
 
-// nominating returns how the pod's nomination changes as it is requeued: a preemption for the
-// group that makes the pod fit sets it.
+// nominating returns how the pod's nomination changes as the pod is requeued. It stays, unless a
+// preemption for the group decided on the pod: then it is the node on which the pod fits, or none.
 func (c *groupCycle) nominating(mb *groupMember) nominating {
 	node, named := c.nominated[mb.pod.UID]
 	return nominating{keep: !named, node: node}
 }
 
-// endNominations ends the nominations of the pods that were not placed, unless victims of the
-// group are leaving, or nobody knows whether it fits. Others have the room then that the group
-// preempted for, and more of it is not to be kept from them. The group waits by then: what ends
-// does not help it.
+// endNominations ends the nominations of pods of the group that were not placed. It leaves them if
+// the group preempts, if victims of an earlier preemption for it are still leaving, or if its cycle
+// ended in an error. Else other pods have the room that the group preempted for, and the group must
+// not keep more of it. Call it after the group is requeued, so that the ended nominations do not
+// wake it.
 func (l *podGroups) endNominations(c *groupCycle) {
 	if c.preempts || c.status != nil && c.status.Code == decision.Error {
 		return
@@ -180,8 +183,9 @@ func (l *podGroups) constrained(c *groupCycle) bool {
 	return l.options.GroupPlacements && c.group.TopologyKey != ""
 }
 
-// askDeallocate asks the plugins that may deallocate claims for the pod, which was just
-// tried with outcome o, unless the group is tried without its victims, or is constrained.
+// askDeallocate asks plugins which writes, such as deallocations of claims, may help the pod, which
+// was just tried with outcome o. The first plugin with writes counts; they are left in mb. It asks
+// none in a trial, among several placements, or if the group must stay in one topology domain.
 func (l *podGroups) askDeallocate(c *groupCycle, mb *groupMember, o *engine.Outcome) {
 	if c.trial || c.placements > 1 || l.constrained(c) || len(mb.pod.Claims) == 0 && mb.pod.Demand.Requests.Scalars == nil {
 		return
@@ -197,7 +201,7 @@ func (l *podGroups) askDeallocate(c *groupCycle, mb *groupMember, o *engine.Outc
 	}
 }
 
-// deallocate emits the writes that may help the pod, as its group was not placed. The
+// deallocate emits the writes that askDeallocate left in mb, if the group was not placed. The
 // changed objects wake the group.
 func (l *podGroups) deallocate(c *groupCycle, mb *groupMember) {
 	if len(mb.writes) == 0 || c.status == nil {
@@ -207,9 +211,9 @@ func (l *podGroups) deallocate(c *groupCycle, mb *groupMember) {
 	l.extenders.nextCall()
 }
 
-// showCondition emits a patch of the group's condition, unless the API shows it already
-// or was asked to. A group that was scheduled once stays so, whatever becomes of later
-// pods.
+// showCondition emits a patch of the group's condition, unless the API shows it already or was
+// asked to. A condition that is or was to be True is not replaced by another status, whatever
+// becomes of later pods.
 func (l *podGroups) showCondition(name types.NamespacedName, condition object.GroupCondition) {
 	g, _ := l.table.Objects().Shown(object.PodGroups, name.Namespace, name.Name).(*object.PodGroup)
 	if g == nil {
@@ -227,10 +231,10 @@ func (l *podGroups) showCondition(name types.NamespacedName, condition object.Gr
 	l.emit(PatchGroupStatus{Group: g, Condition: condition})
 }
 
-// shown handles a PodGroup that changed from before to now in the API, nil if it does not
-// exist: it forgets the condition that was asked for if it is shown or the group is gone.
-// The pods of a group that was created, deleted, replaced or changed in what the queue reads
-// pass PreEnqueue again; those of one that is gone are nominated to no node any more.
+// shown handles a PodGroup that changed from before to now in the API, nil if it does not exist: it
+// forgets the condition that was asked for if it is shown or the group is gone. The pods of a group
+// that was created, deleted, replaced or changed in what the queue reads run PreEnqueue again;
+// those of one that is gone are nominated to no node any more.
 func (l *podGroups) shown(before, now object.Object) {
 	g, _ := now.(*object.PodGroup)
 	old, _ := before.(*object.PodGroup)
@@ -254,8 +258,8 @@ func (l *podGroups) shown(before, now object.Object) {
 	}
 }
 
-// recheckGates lets the pods of the group pass PreEnqueue again. Those of a group that is not
-// Kubernetes' own say anew why they are gated.
+// recheckGates makes the pods of the group run PreEnqueue again. If the group is not Kubernetes'
+// own, its pods report anew why they are gated.
 func (l *podGroups) recheckGates(g *object.PodGroup) {
 	if g.Source != "" {
 		for uid := range l.table.Groups().Named(g.GroupKey()).Unscheduled() {
@@ -279,8 +283,9 @@ func (l *podGroups) clearGated(name types.NamespacedName) {
 	}
 }
 
-// placedGone lets a group pass PreEnqueue again of which a placed pod has left, if others of it
-// are nominated: it may have too few pods now, and must not keep room from others then.
+// placedGone handles the deletion of the placed pod p. If waiting pods of its group are nominated,
+// the group runs PreEnqueue again: it may have too few pods now. If it is gated then, its
+// nominations end, so that it keeps no room from others.
 func (l *podGroups) placedGone(p *object.Pod) {
 	for uid := range l.table.Groups().Of(p).Unscheduled() {
 		if l.pods.entry(uid).NominatedNode() != "" {
@@ -291,8 +296,8 @@ func (l *podGroups) placedGone(p *object.Pod) {
 	}
 }
 
-// clearNominations ends the nominations of the waiting pods that name the group. It does nothing
-// before lead: only the leader may write that they end.
+// clearNominations ends the nominations of the waiting pods of the group with this name. It does
+// nothing before lead: only the leader may write that they end.
 func (l *podGroups) clearNominations(name types.NamespacedName) {
 	if !l.leads {
 		return

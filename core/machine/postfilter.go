@@ -14,11 +14,11 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// runPostFilter runs the profile's PostFilter plugins from index from on, until one finds
-// room for the pod or fails. was is the nomination by those before; the result is the pod's
-// nomination after all. waits is true if the attempt must wait and a reply will continue
-// it: for extenders, which review a plugin's candidates (c is the attempt's extender cycle,
-// nil without extenders), or for a plugin or its writes.
+// runPostFilter runs the profile's PostFilter plugins from index from on, until one finds room for
+// the pod or fails. was is the nomination by the plugins before; the result is the pod's nomination
+// after all. waits is true if the attempt must wait and a reply will continue it: for extenders,
+// which review a plugin's candidates (c is the attempt's extender cycle, nil without extenders), or
+// for a plugin or its writes.
 func (d *schedulingCycles) runPostFilter(a *attempt, o *engine.Outcome, from int, was nominating, c *extenderCycle) (_ nominating, waits bool) {
 	if from >= len(a.profile.PostFilter) {
 		return was, false
@@ -78,9 +78,10 @@ func (d *schedulingCycles) postFilterCallFor(p *object.Pod, ps *podState, attemp
 	}
 }
 
-// applyPostFilter applies the result of a PostFilter plugin: it evicts the victims, and
-// returns the pod's nomination, which was was before. done is true if no other plugin is to
-// run.
+// applyPostFilter applies the result out of a PostFilter plugin. It writes the result to the
+// attempt's record, evicts the victims, and returns the pod's nomination. was is the nomination
+// before. If the pod must not preempt yet (holdsBack), nothing is evicted. done is true if no other
+// plugin is to run.
 func (d *schedulingCycles) applyPostFilter(a *attempt, plugin string, out framework.PostFilterResult, was nominating) (_ nominating, done bool) {
 	if out.Preemption {
 		a.record.PreemptionTried = true
@@ -113,16 +114,15 @@ func (d *schedulingCycles) applyPostFilter(a *attempt, plugin string, out framew
 // pendingPostFilter is a PostFilter plugin that has not returned yet, or whose writes
 // are under way.
 type pendingPostFilter struct {
-	call       uint64
+	call       uint64     // number of the call, which the reply names
 	plugin     int        // index into the profile's PostFilter plugins
-	nomination nominating // result of the plugins before
+	nomination nominating // by the plugins before
 	// result applies when its writes are done.
 	result framework.PostFilterResult
 }
 
-// awaitPostFilter makes the attempt wait for the plugin or its writes, and emits these.
-// The pod is not tried meanwhile, since it could be bound with a claim that is being
-// released.
+// awaitPostFilter makes the attempt wait for the plugin or for its writes, and emits the writes.
+// The pod is not tried meanwhile, since it could be bound with a claim that is being released.
 func (d *schedulingCycles) awaitPostFilter(a *attempt, w pendingPostFilter) {
 	c := a.state.extender
 	if c == nil {
@@ -137,8 +137,8 @@ func (d *schedulingCycles) awaitPostFilter(a *attempt, w pendingPostFilter) {
 	}
 }
 
-// postFilterWritten continues an attempt whose PostFilter plugin's writes are done, or
-// failed.
+// postFilterWritten continues an attempt whose PostFilter plugin's writes are done, or have failed;
+// then the plugin has failed.
 func (d *schedulingCycles) postFilterWritten(e WriteReply) {
 	ps := d.pods.byUID[e.UID]
 	if ps == nil || ps.extender == nil || ps.extender.postFilter == nil {
@@ -151,8 +151,8 @@ func (d *schedulingCycles) postFilterWritten(e WriteReply) {
 	d.postFilterReplied(PostFilterReply{UID: e.UID, Call: e.Call, Result: out})
 }
 
-// postFilterReplied continues an attempt with the result of a PostFilter plugin. It
-// ignores a result that no attempt waits for.
+// postFilterReplied continues an attempt with the result of a PostFilter plugin. It ignores a
+// result that no attempt waits for. A pod that is being deleted leaves the queue instead.
 func (d *schedulingCycles) postFilterReplied(e PostFilterReply) {
 	ps := d.pods.byUID[e.UID]
 	if ps == nil || ps.extender == nil || ps.extender.postFilter == nil || ps.extender.postFilter.call != e.Call {
@@ -170,9 +170,9 @@ func (d *schedulingCycles) postFilterReplied(e PostFilterReply) {
 	}
 }
 
-// resumePostFilter applies the plugin's result on the table as it is now, and runs the
-// next PostFilter plugins, unless the profile was replaced or a node has become free
-// meanwhile. It ends the attempt unless that must wait again.
+// resumePostFilter applies the plugin's result on the table as it is now. If the plugin found no
+// room, it runs the next PostFilter plugins, unless the profile was replaced or a node has become
+// free meanwhile. It ends the attempt unless that must wait again.
 func (d *schedulingCycles) resumePostFilter(c *extenderCycle, plugin string, out framework.PostFilterResult) {
 	a, w := c.attempt, c.postFilter
 	c.postFilter = nil

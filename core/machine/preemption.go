@@ -25,12 +25,12 @@ type preemption struct {
 // reply has come. There is one, however many pods preempt the victim.
 type eviction struct {
 	victim     *object.Pod
-	node       string
+	node       string           // to which the preemptor is nominated; AnyNode for a group
 	preemptors []*object.Pod    // the pods that wait for it; the first is in the effect
 	group      *object.PodGroup // the first preemptor's, if for the whole group; else nil
 	replied    bool             // EvictReply has come
 	gone       bool             // the victim is deleted
-	undone     bool             // etcd was restored from a backup before the reply, so the victim may be there again
+	undone     bool             // etcd was restored before the reply: the victim may exist again
 }
 
 // evictions handles the evictions of all preemptions' victims, from the Evict effect
@@ -44,8 +44,8 @@ type evictions struct {
 	open       int // evictions without a reply
 }
 
-// preempt evicts the victims in a PostFilter plugin's result and writes them to the
-// attempt's record.
+// preempt evicts the victims in the result of a PostFilter plugin. It writes the victims, the
+// nominated node and the result Preempting to the attempt's record.
 func (v *evictions) preempt(a *attempt, plugin string, plan framework.PostFilterResult) {
 	a.record.Result, a.record.NominatedNode = decision.ResultPreempting, plan.NominatedNodeName
 	a.record.PostFilter = plan.Messages()
@@ -60,8 +60,9 @@ func (v *evictions) preempt(a *attempt, plugin string, plan framework.PostFilter
 	})
 }
 
-// evictAll evicts the victims, counts the preemption, and records in ps, the
-// preemptor's state, which victims it waits for. plugin is the PostFilter plugin.
+// evictAll evicts the victims and records in ps, the preemptor's state, the node and which victims
+// it waits for. The preemption counts (preemptionCount) if a victim was not leaving already. plugin
+// is the PostFilter plugin.
 func (v *evictions) evictAll(ps *podState, by preemptor, victims []types.UID, node, plugin string) {
 	if slices.ContainsFunc(victims, v.preemptors.stays) {
 		ps.preemptionCount.add(v.now)
@@ -83,8 +84,9 @@ type preemptor struct {
 	group *object.PodGroup // nil: the pod
 }
 
-// evict evicts one victim, unless that is under way. A victim that is only assumed is not
-// deleted: its cycle is stopped and it is tried again later.
+// evict evicts one victim, whose state is ps. If its eviction is under way, it only records that by
+// waits for it, too. A victim whose binding can still be stopped is not deleted: its cycle is
+// stopped and it is tried again later. A victim that is being deleted already is left alone.
 func (v *evictions) evict(ps *podState, victim *object.Pod, by preemptor, node, plugin string) {
 	c, e := ps.binding, ps.eviction
 	switch {
@@ -102,16 +104,15 @@ func (v *evictions) evict(ps *podState, victim *object.Pod, by preemptor, node, 
 	}
 }
 
-// reclaims reports whether the victim's ElasticQuota is another one than the pod's.
+// reclaims reports whether pod and victim both have an ElasticQuota, and not the same one.
 func (v *evictions) reclaims(pod, victim *object.Pod) bool {
 	queues := quota.Of(v.table)
 	own, other := queues.Queue(pod.Namespace), queues.Queue(victim.Namespace)
 	return own != nil && other != nil && own != other
 }
 
-// stop fails a binding cycle that Permit or PreBind holds, because its pod is
-// preempted; what it has written is reverted first. It returns false if the binding was
-// sent already.
+// stop fails a binding cycle that Permit or PreBind holds, because its pod is preempted; what it
+// has written is reverted first. It returns false and does nothing if the binding was sent already.
 func (b *bindingCycles) stop(c *bindingCycle, preemptor *object.Pod, plugin string) bool {
 	why := &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("preempted by %s", plugin)}
 	switch c.phase {
@@ -136,8 +137,9 @@ func (v *evictions) reportPreempted(victim *object.Pod, by preemptor, node, more
 	v.emit(PublishEvent{Pod: victim, Reason: ReasonPreempted, Action: "Preempting", Note: note, Related: by.pod, RelatedGroup: by.group})
 }
 
-// replied handles the reply to an Evict effect. If that failed, the preemptors try
-// again after an error backoff, since an API that refuses once may go on refusing.
+// replied handles the reply to an Evict effect. A success emits the victim's Preempted event. After
+// a failure the preemptors try again after an error backoff, since an API that refuses once may go
+// on refusing.
 func (v *evictions) replied(r EvictReply) {
 	ps := v.pods.byUID[r.Victim]
 	if ps == nil || ps.eviction == nil || ps.eviction.replied {
@@ -158,8 +160,8 @@ func (v *evictions) replied(r EvictReply) {
 	v.pods.forget(ps)
 }
 
-// awaited reports whether no scheduling cycle may start before the replies to evictions
-// (Options.WaitForEvictions).
+// awaited reports whether no scheduling cycle may start now: Options.WaitForEvictions is set, and
+// an eviction has no reply.
 func (v *evictions) awaited() bool { return v.options.WaitForEvictions && v.open > 0 }
 
 // rewind handles a restore of etcd: evictions that were replied to are given up, as the

@@ -14,23 +14,24 @@ import (
 type quotas struct {
 	*step
 	profiles profiles
-	asked    asked[string, object.Amounts] // by identity
+	asked    asked[string, object.Amounts] // by identity: statuses that are not shown yet
 	reported map[string]string             // by identity: faults that were reported last
-	linked   uint64                        // the revision of the queues as of report
+	linked   uint64                        // revision of the queues at the last report
 }
 
-// identity returns a text that differs for two ElasticQuotas, also if one has the name of
-// the other that was deleted.
+// identity returns a text that identifies the ElasticQuota. It differs for a later one with the
+// same name.
 func identity(q *object.ElasticQuota) string { return q.Key() + "/" + string(q.UID) }
 
-// lead begins to write, at the first ScheduleOne. What happened before calls no pod.
+// lead begins to write, at the first ScheduleOne: it patches the statuses that have changed so far.
+// These changes wake no pod.
 func (w *quotas) lead() {
 	changed, _ := quota.Of(w.table).TakeChanged()
 	w.patch(changed)
 }
 
-// settle follows the changes of queues in the step: it lets pods be tried again that may
-// preempt others now, and writes. It does nothing before lead.
+// settle follows the changes of queues in the step: it reports faults, lets pods be tried again
+// that may preempt others now, and patches statuses. It does nothing before lead.
 func (w *quotas) settle() {
 	if !w.leads {
 		return
@@ -41,8 +42,8 @@ func (w *quotas) settle() {
 	w.patch(changed)
 }
 
-// patch emits a patch for the ElasticQuota of each of the queues that uses something else now
-// than the API shows, unless that was asked to be written.
+// patch emits a patch of the ElasticQuota of each changed queue that uses something else now than
+// the API shows, unless a patch with the same was emitted before.
 func (w *quotas) patch(changed []*quota.Queue) {
 	for _, q := range changed {
 		if used := q.Used(); w.asked.due(identity(q.Quota), q.Quota.Used, used) {
@@ -51,8 +52,9 @@ func (w *quotas) patch(changed []*quota.Queue) {
 	}
 }
 
-// report emits the faults of each ElasticQuota that has others than were reported last. It
-// forgets those of objects that are gone.
+// report emits the faults of each ElasticQuota that has faults, if they differ from those that were
+// reported last. It forgets what was reported of ElasticQuotas that are gone or have no faults any
+// more. It does nothing if no ElasticQuota changed since the last call.
 func (w *quotas) report() {
 	queues := quota.Of(w.table)
 	if queues.Revision() == w.linked {
@@ -73,8 +75,9 @@ func (w *quotas) report() {
 	w.reported = reported
 }
 
-// shown handles an ElasticQuota that changed from before to now in the API, nil if it does
-// not exist: it updates asked.
+// shown handles an ElasticQuota that changed from before to now in the API, nil if it does not
+// exist: it forgets the status that was asked for if the API shows it, or shows another one than
+// before, which somebody else wrote.
 func (w *quotas) shown(before, now object.Object) {
 	q, _ := now.(*object.ElasticQuota)
 	old, _ := before.(*object.ElasticQuota)
@@ -104,8 +107,9 @@ func (w *quotas) wake(relief *quota.Relief) {
 	})
 }
 
-// came lets the pods of a namespace that has its first ElasticQuota be tried again: they may
-// preempt pods of any priority from now on, and the queue has reckoned with others.
+// came handles an ElasticQuota that was created. If it is the one that counts in its namespace, the
+// pods of the namespace are tried again: they may preempt pods of any priority from now on, which
+// was not considered when they were rejected.
 func (w *quotas) came(now object.Object) {
 	queues, namespace := quota.Of(w.table), now.Head().Namespace
 	if q := queues.Queue(namespace); q == nil || q.Quota != now {
@@ -115,8 +119,9 @@ func (w *quotas) came(now object.Object) {
 	w.queue.MoveInNamespaces(w.now, event, func(other string) bool { return other == namespace }, func(*object.Pod) bool { return true })
 }
 
-// gone lets pods without a queue be tried again if the namespace of an ElasticQuota that was
-// deleted has none any more: these pods and its own may preempt each other.
+// gone handles an ElasticQuota that was deleted. If its namespace has no queue any more, all pods
+// without a queue whose profile heeds ElasticQuotas are tried again: they and the pods of the
+// namespace may preempt each other from now on.
 func (w *quotas) gone(old object.Object) {
 	queues := quota.Of(w.table)
 	if queues.Queue(old.Head().Namespace) != nil {

@@ -87,8 +87,9 @@ func (w *podWatch) readReplied(e ReadReply) {
 	}
 }
 
-// recheckReplied handles the reply to a read of a pod whose binding is unconfirmed. A
-// pod that is unbound is queued anew.
+// recheckReplied handles the reply to a read of a pod whose binding is unconfirmed. It does nothing
+// if the watch has confirmed the binding meanwhile. A pod that is unbound is queued anew, and its
+// binding counts as undone.
 func (w *podWatch) recheckReplied(ps *podState, e ReadReply) {
 	d := ps.unconfirmed
 	if d == nil || ps.binding != nil {
@@ -135,9 +136,9 @@ func (w *podWatch) rewound() {
 	w.evictions.rewind()
 }
 
-// stateAgain lets the pod's group be tried again, after its backoff, as the API shows no condition
-// of the pod any more: etcd was restored from a backup. What keeps the pod waiting only an attempt
-// of the group can tell.
+// stateAgain lets the group of the pod be tried again, after its backoff, as etcd was restored and
+// the API shows no condition of the pod any more. Only an attempt of the group can tell what keeps
+// the pod waiting. It does nothing for a pod without a group.
 func (w *podWatch) stateAgain(p *object.Pod) {
 	if w.groups.has(p) {
 		w.queue.PodGroupChanged(w.now, p.GroupKey())
@@ -155,7 +156,7 @@ func (ps *podState) reading() bool {
 	return ps.unconfirmed != nil
 }
 
-// readAgain repeats the read whose reply is awaited.
+// readAgain repeats the read of the pod whose reply is awaited; it does nothing if there is none.
 func (w *podWatch) readAgain(ps *podState) {
 	switch {
 	case !ps.reading():
@@ -190,8 +191,9 @@ func (w *podWatch) endReadPod(ps *podState) {
 	w.pods.byUID[ps.pod.UID], w.pods.byName[ps.pod.NamespacedName()] = ps, ps
 }
 
-// shownAfterGone handles a pod that the watch shows although a read found it deleted. It
-// sends another read, which decides whether the watch lags or the pod is there again.
+// shownAfterGone handles a pod that the watch shows although a read found it deleted. It sends
+// another read, unless one is under way. The read decides whether the watch lags or the pod is
+// there again.
 func (r *reads) shownAfterGone(ps *podState) {
 	g := ps.goneByRead
 	if g.shown = true; !g.reading {
@@ -207,8 +209,9 @@ func (r *reads) readGoneAgain(ps *podState) {
 	r.emit(ReadPod{Pod: ps.pod, Delay: g.lost.Delay()})
 }
 
-// goneReplied handles the reply to a read of a pod that a read had shown to be deleted:
-// if it exists after all, it is queued anew.
+// goneReplied handles the reply to a read of a pod that an earlier read had shown to be deleted. If
+// the pod exists after all, it is handled as a new pod. If it is gone but the watch has shown it
+// since the read was sent, it is read again.
 func (w *podWatch) goneReplied(ps *podState, e ReadReply) {
 	g := ps.goneByRead
 	g.reading = false
@@ -244,7 +247,8 @@ type LostReply struct {
 	Refusal error
 }
 
-// Delay returns how long to wait before the next read: 0, then 1 s to 10 s.
+// Delay returns how long to wait before the next read: 0 before the first, then 1 s, doubled with
+// each read up to 10 s.
 func (l *LostReply) Delay() time.Duration {
 	n := l.reads + l.failed
 	if n == 0 {

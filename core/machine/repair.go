@@ -44,8 +44,9 @@ func (m *Machine) Repair() []Effect {
 	return m.end()
 }
 
-// repair ends the pod's binding cycle if its pod is not in flight or not on the cycle's
-// node, and fails it if it was in the middle of a step.
+// repair ends the pod's binding cycle if the pod is not in flight or not on the cycle's node, and
+// fails the cycle if it was in the middle of a step. It forgets an entry that the queue does not
+// hold.
 func (b *bindingCycles) repair(ps *podState) {
 	if ps.entry.Place() == queue.Nowhere {
 		ps.entry = nil

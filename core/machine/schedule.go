@@ -21,8 +21,10 @@ var errAwaitsReply = errors.New("the pod was gone, and what was sent for it befo
 // ErrNoNodes is why no pod is scheduled in a cluster without nodes.
 var ErrNoNodes = errors.New(explain.NoNodes)
 
-// scheduleOne pops the first pod of the queue and runs its scheduling cycle, or that of
-// its pod group. If a node is found, it starts the binding cycle.
+// scheduleOne pops the first pod of the queue and runs its scheduling cycle, or that of its pod
+// group. If a node is found, it starts the binding cycle. A pod that is being deleted leaves the
+// queue untried. The first call makes the machine lead. It pops nothing while replies to evictions
+// are awaited (Options.WaitForEvictions).
 func (m *Machine) scheduleOne() {
 	if !m.leads {
 		m.leads = true
@@ -104,8 +106,8 @@ func (d *schedulingCycles) schedulePod(a *attempt) *bindingCycle {
 	return c
 }
 
-// cannotTry returns why the pod cannot be decided on at all; nil if it can: there are
-// nodes, no old reply is outstanding, and all objects that its plugins read are known.
+// cannotTry returns why the pod cannot be decided on at all: there are no nodes, an old reply is
+// outstanding, or objects that its plugins read cannot be listed. It returns nil if it can.
 func (d *schedulingCycles) cannotTry(a *attempt) *decision.Status {
 	switch {
 	case d.table.Live() == 0:
@@ -116,8 +118,9 @@ func (d *schedulingCycles) cannotTry(a *attempt) *decision.Status {
 	return d.unlisted.undecidable(d.table, a.profile, a.pod)
 }
 
-// assumeChosen assumes the pod on the node in the outcome. It fails the attempt and
-// returns nil if a Score plugin failed.
+// assumeChosen assumes the pod on the node in the outcome and returns its binding cycle. It fails
+// the attempt and returns nil if a Score plugin failed, or if a Reserve or Permit plugin rejects
+// the pod.
 func (d *schedulingCycles) assumeChosen(a *attempt, o *engine.Outcome) *bindingCycle {
 	d.attempts.recordNodes(a, o)
 	if o.Rejected != nil {
@@ -189,9 +192,9 @@ func (l *attempts) skip(ps *podState) {
 // record names.
 func (l *attempts) requeue(a *attempt, n nominating) { l.requeueFor(a, n, a.record.RejectedBy) }
 
-// requeueFor ends an attempt without a node: it returns the pod to the queue, where it waits
-// for events of the plugins rejectedBy, changes its nomination as n says, and emits the
-// record, the event and the status patch.
+// requeueFor ends an attempt without a node: it returns the pod to the queue, where it waits for
+// events of the plugins rejectedBy, changes its nomination as n says, and emits the record, the
+// event and the status patch. Of a pod that was deleted meanwhile it emits only the record.
 func (l *attempts) requeueFor(a *attempt, n nominating, rejectedBy []string) {
 	r, ps := a.record, a.state
 	l.emit(AttemptDone{r})
@@ -252,7 +255,8 @@ func (l *attempts) stepDone(step string) {
 	}
 }
 
-// recordRejection sets the reasons why no node was found in the record.
+// recordRejection sets the reasons why no node was found, and the result Unschedulable, in the
+// record.
 func (l *attempts) recordRejection(a *attempt, o *engine.Outcome) {
 	l.recordNodes(a, o)
 	r := a.record
@@ -263,10 +267,10 @@ func (l *attempts) recordRejection(a *attempt, o *engine.Outcome) {
 	r.Result = decision.ResultUnschedulable
 }
 
-// fail ends an attempt with a status, an error or a plugin's rejection after the pod was
-// assumed, and returns the pod to the queue. A binding cycle is undone first. If that has to
-// wait for writes or PreBind plugins (revertWrites), fail returns early, and is called again
-// with the status when the reply has come.
+// fail ends an attempt with the status s and returns the pod to the queue. s is an error, or a
+// plugin's rejection after the pod was assumed. A binding cycle is undone first. If that has to
+// wait for writes or PreBind plugins (revertWrites), fail returns early, and is called again with
+// the status when the reply has come.
 func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 	c := a.state.binding
 	if c != nil && b.revertWrites(c, s) {
@@ -308,8 +312,8 @@ func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 	}
 }
 
-// failAfterPanic ends an attempt that panicked: it undoes what the attempt did, and the pod
-// backs off.
+// failAfterPanic ends an attempt that panicked, with the error err: it undoes what the attempt did,
+// and the pod backs off.
 func (d *schedulingCycles) failAfterPanic(a *attempt, err error) {
 	d.extenders.finish(a.state)
 	if a.state.binding == nil {
@@ -319,8 +323,8 @@ func (d *schedulingCycles) failAfterPanic(a *attempt, err error) {
 	d.bindings.fail(a, &decision.Status{Code: decision.Error, Err: err})
 }
 
-// attribute sets the point and plugin that the status is from, also in its error's text. It
-// changes and returns s.
+// attribute sets the point and plugin that the status is from. If its Code is Error, it also names
+// them in the text of its Err. It changes and returns s.
 func attribute(s *decision.Status, point, plugin string) *decision.Status {
 	s.Plugin, s.Point = plugin, point
 	if s.Code == decision.Error {

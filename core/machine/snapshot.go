@@ -16,37 +16,36 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Snapshot is what a machine knows beyond the objects of the API. A new machine that gets
-// the objects and restores the snapshot continues as this one would.
+// Snapshot is what a machine knows beyond the objects of the API. A new machine that gets the
+// objects and restores the snapshot continues as the one that made it would.
 type Snapshot struct {
 	Table    table.Layout
 	Unlisted []KindUnlisted
-	LastCall uint64 // of an extender or a PostFilter plugin
+	LastCall uint64 // number of the last call of an extender or PostFilter plugin
 	Queue    queue.Snapshot
 	Pods     []SavedPod   // those of which there is something to say, by UID
-	Groups   []SavedGroup `json:",omitempty"` // likewise
+	Groups   []SavedGroup `json:",omitempty"` // with a condition asked for, by UID
 	Quotas   *SavedQuotas `json:",omitempty"` // nil before the first ScheduleOne
 	// Statuses is nil before the first ScheduleOne, and if others write these statuses.
 	Statuses *SavedStatuses `json:",omitempty"`
-	Members  []types.UID    // of pod groups, those of a group in its order
+	Members  []types.UID    // pods of pod groups, those of a group in its order
 	Raised   []types.UID    `json:",omitempty"` // PodGroups of gangs that are group.Group.Raised
-	Line     []types.UID    // for extenders
+	Line     []types.UID    // pods in line for extenders, the first in line first
 	// Known are the pods that the machine knows, as the API showed them last, in no order.
 	Known []*object.Pod
 }
 
-// SavedGroup is the condition that the API was asked to show of a pod group, and does not
-// yet.
+// SavedGroup is the condition of a PodGroup that the API was asked to show and does not show yet.
 type SavedGroup struct {
 	UID       types.UID
 	Condition object.GroupCondition
 }
 
-// SavedQuotas are the statuses of ElasticQuotas that the API was asked to show, and does not
-// yet, and the faults that were reported.
+// SavedQuotas are the statuses of ElasticQuotas that the API was asked to show and does not show
+// yet, and the faults that were reported last.
 type SavedQuotas struct {
 	Asked    map[string]object.Amounts `json:",omitempty"` // by key and UID
-	Reported map[string]string         `json:",omitempty"` // faults, likewise
+	Reported map[string]string         `json:",omitempty"` // faults, by key and UID
 }
 
 // SavedStatuses is what a machine knows of the status of PodGroups of scheduler-plugins, by the
@@ -56,7 +55,8 @@ type SavedStatuses struct {
 	Asked map[types.UID]object.GroupStatus `json:",omitempty"`
 	// Ended holds the numbers of pods that have ended.
 	Ended map[types.UID]EndedPods `json:",omitempty"`
-	// Occupied holds occupiedBy. Older snapshots lack it.
+	// Occupied holds each group's OccupiedBy as it was first while this process wrote it. Older
+	// snapshots lack it.
 	Occupied map[types.UID]string `json:",omitempty"`
 }
 
@@ -65,8 +65,8 @@ type SavedStatuses struct {
 type SavedPod struct {
 	UID        types.UID             `json:"-"`
 	ToldGated  bool                  `json:",omitempty"` // a Gated record was emitted
-	Nominating *string               `json:",omitempty"` // nominatedNodeName in a patch that is not shown yet
-	Condition  *object.Condition     `json:",omitempty"` // PodScheduled in a patch that is not shown yet
+	Nominating *string               `json:",omitempty"` // nominatedNodeName in an unshown patch
+	Condition  *object.Condition     `json:",omitempty"` // PodScheduled in an unshown patch
 	Preemption *SavedPreemption      `json:",omitempty"`
 	InARow     *SavedPreemptionCount `json:",omitempty"`
 	NoVictims  bool                  `json:",omitempty"` // preemption cannot help the pod
@@ -83,7 +83,7 @@ type SavedPod struct {
 type SavedStated struct {
 	Nth    int           // index in the list
 	Age    queue.Age     // how long ago the condition was computed
-	Latest bool          `json:",omitempty"` // nothing that could change it has happened since
+	Latest bool          `json:",omitempty"` // no event but Ticks has come since
 	Pause  time.Duration `json:",omitempty"` // first pod only: how long no condition is computed
 }
 
@@ -94,28 +94,29 @@ type SavedPreemption struct {
 	Victims []types.UID
 }
 
-// SavedPreemptionCount counts the pod's preemptions since it was placed last.
+// SavedPreemptionCount counts the pod's preemptions since it was placed last (preemptionCount).
 type SavedPreemptionCount struct {
 	Preemptions int
-	Last        queue.Age
+	Last        queue.Age // of the last preemption
 }
 
-// SavedEviction is the eviction of the pod as a victim, which is under way.
+// SavedEviction is the eviction of the pod as a victim, which is under way. Its fields are those of
+// eviction.
 type SavedEviction struct {
 	Node       string
 	Preemptors []types.UID
-	ForGroup   bool `json:",omitzero"` // of the first preemptor
-	Replied    bool
-	Undone     bool `json:",omitzero"`
-	Gone       bool `json:",omitzero"`
+	ForGroup   bool `json:",omitzero"` // the first preemptor preempts for its group
+	Replied    bool // EvictReply has come
+	Undone     bool `json:",omitzero"` // etcd was restored before the reply
+	Gone       bool `json:",omitzero"` // the pod is deleted
 }
 
-// Resting reports whether Snapshot may return one, so that callers need not try in vain. It
-// looks only at the pods with an attempt or a binding under way, which are few.
+// Resting reports whether it is worth calling Snapshot now: false means that Snapshot would return
+// nil. It looks only at the pods with an attempt or a binding under way, which are few.
 func (m *Machine) Resting() bool { return m.saveable() }
 
-// Snapshot returns what the machine knows; nil while it waits for something that a snapshot
-// cannot hold.
+// Snapshot returns what the machine knows; nil while the machine waits for something that a
+// snapshot cannot hold.
 func (m *Machine) Snapshot() *Snapshot {
 	if !m.saveable() {
 		return nil
@@ -158,6 +159,8 @@ func (m *Machine) Snapshot() *Snapshot {
 	return s
 }
 
+// saved returns what a snapshot holds of the pod, but for what other parts of the machine know:
+// Stated, Underway and Group.
 func (ps *podState) saved(now time.Time) SavedPod {
 	s := SavedPod{UID: ps.pod.UID, ToldGated: ps.toldGated, Nominating: ps.nominating, Condition: ps.condition, NoVictims: ps.noVictims}
 	if p := ps.preemption; p != nil {
@@ -175,7 +178,8 @@ func (ps *podState) saved(now time.Time) SavedPod {
 	return s
 }
 
-// Restore sets up a new machine from events about all objects and a snapshot.
+// Restore sets up a new machine from events about all objects and a snapshot. It returns an error
+// if the state that results breaks an invariant.
 func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	m.table.LayOut(&s.Table)
 	check := m.options.Check
@@ -260,7 +264,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	return nil
 }
 
-// restorePod restores what a snapshot has of a pod beyond its entry in the queue. It
+// restorePod restores what a snapshot has of a pod beyond its entry in the queue and its cycles. It
 // ignores unknown pods, except deleted ones about which a reply is outstanding.
 func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 	ps, u := m.pods.byUID[s.UID], s.Underway

@@ -19,38 +19,45 @@ import (
 // SavedUnderway is the state of a pod between being popped and being shown as bound: its
 // assumption, cycles and reads under way.
 type SavedUnderway struct {
-	// Gone: the API shows the pod no more, or a read did, and a reply is awaited about it.
+	// Gone: the pod is deleted and a reply about it is awaited, or a read did not find it.
 	Gone bool `json:",omitempty"`
-	// Assumed: the pod is placed on our word alone.
+	// Assumed: the pod is placed on a node, and the API has not shown it bound yet.
 	Assumed bool `json:",omitempty"`
-	// Node is where the pod is placed, "" for nowhere, or where the API shows it.
+	// Node is the node of Placed; "" if Placed is nil.
 	Node string `json:",omitempty"`
 
+	// Unconfirmed is the read that decides whether the pod is bound, GoneByRead the one that
+	// decides whether it is deleted; nil if there is none. StaleRead is set if etcd was restored
+	// after the read was sent.
 	Unconfirmed *SavedRead `json:",omitempty"`
 	GoneByRead  *SavedRead `json:",omitempty"`
 	StaleRead   bool       `json:",omitempty"`
 
+	// Binding is the pod's binding cycle, Ended one that ended before the reply to what it sent,
+	// and Extender the attempt that waits for extenders; nil if there is none.
 	Binding  *SavedBinding  `json:",omitempty"`
 	Ended    *SavedBinding  `json:",omitempty"`
 	Extender *SavedExtender `json:",omitempty"`
 
-	// Shown is the pod as the API showed it last, Placed as it takes room, and Taken what
-	// its devices then take of the node; nil as Shown.
+	// Shown is the pod as the API showed it last. Placed is the pod as the table has it on Node,
+	// and Taken what its devices take of Node; both are nil if the table has Shown there, or no
+	// pod.
 	Shown  *object.Pod                             `json:"-"`
 	Placed *object.Pod                             `json:"-"`
 	Taken  []v1.NodeAllocatableResourceClaimStatus `json:",omitempty"`
 }
 
-// SavedRead is what is known of a binding or a deletion that a read decides about. Shown: the
-// API has confirmed the binding, or shown the pod that is gone.
+// SavedRead is the state of a read that decides about a binding or a deletion. Shown: the API has
+// confirmed the binding, or shown the pod that is gone, since the read was sent. Reading: the read
+// is under way; it is set only for a deletion.
 type SavedRead struct {
 	Lost    SavedLostReply
 	Shown   bool `json:",omitempty"`
 	Reading bool `json:",omitempty"`
 }
 
-// SavedLostReply is a LostReply in a snapshot: the count of reads that are to find out
-// whether a request without a reply was carried out.
+// SavedLostReply is a LostReply in a snapshot: how many reads did not show the effect of the
+// request, how many failed since, and the text of the refusal.
 type SavedLostReply struct {
 	Reads   int     `json:",omitempty"`
 	Failed  int     `json:",omitempty"`
@@ -58,7 +65,7 @@ type SavedLostReply struct {
 }
 
 // SavedAttempt is the part of a snapshot about an attempt that found a node, or waits for
-// extenders. Its fields are those of the attempt's decision.Decision.
+// extenders. Its fields are those of attempt and of its decision.Decision.
 type SavedAttempt struct {
 	Attempt       int
 	Flushed       bool            `json:",omitempty"`
@@ -72,20 +79,21 @@ type SavedAttempt struct {
 	Pod           *object.Pod     `json:"-"` // as it is scheduled
 }
 
-// SavedBinding is a binding cycle in a snapshot: the attempt, and how far its binding is.
+// SavedBinding is a binding cycle in a snapshot: the attempt, and how far its binding is. Its
+// fields are those of bindingCycle.
 type SavedBinding struct {
 	SavedAttempt
 	Node       string
-	Phase      string
+	Phase      string // its name, as phase.String returns it
 	Since      queue.Age
-	Deadlines  map[string]queue.Age `json:",omitempty"`
-	Writers    []string             `json:",omitempty"`
+	Deadlines  map[string]queue.Age `json:",omitempty"` // until when the pod waits, by plugin
+	Writers    []string             `json:",omitempty"` // PreBind plugins whose writes were sent
 	Binder     int
 	BindPlugin int            `json:",omitempty"`
 	Lost       SavedLostReply `json:",omitzero"`
-	Failed     *SavedStatus   `json:",omitempty"`
-	Preemptors []types.UID    `json:",omitempty"`
-	Kept       []SavedKept    `json:",omitempty"`
+	Failed     *SavedStatus   `json:",omitempty"` // why the attempt fails
+	Preemptors []types.UID    `json:",omitempty"` // pods that wait for the end of the cycle
+	Kept       []SavedKept    `json:",omitempty"` // by Reserve plugins
 }
 
 // SavedKept is what a plugin keeps for a pod from Reserve to the end of its binding.
@@ -103,23 +111,24 @@ type SavedStatus struct {
 	Err     *string  `json:",omitempty"`
 }
 
-// SavedExtender is an attempt that waits for extenders, or in line for them.
+// SavedExtender is an attempt that waits for extenders, or in line for them. Its fields are those
+// of extenderCycle.
 type SavedExtender struct {
 	SavedAttempt
-	Extenders []int
-	Filtered  int `json:",omitempty"`
-	Said      engine.ExtenderResults
-	Nominated bool            `json:",omitempty"`
-	Scored    bool            `json:",omitempty"`
-	Shown     map[string]bool // null before the start
-	Rounds    int             `json:",omitempty"`
-	Open      map[uint64]SavedCall
+	Extenders []int                  // the pod's, as indices in Options.Extenders
+	Filtered  int                    `json:",omitempty"` // how many replied to Filter or have none
+	Said      engine.ExtenderResults // their replies so far
+	Nominated bool                   `json:",omitempty"` // only the nominated node is considered
+	Scored    bool                   `json:",omitempty"` // all were called for scores
+	Shown     map[string]bool        // nodes extenders were called about; null before the start
+	Rounds    int                    `json:",omitempty"` // how often the cycle began anew
+	Open      map[uint64]SavedCall   // calls without a reply, by number
 	Since     queue.Age
 }
 
 // SavedCall is a call of an extender without a reply.
 type SavedCall struct {
-	Extender int
+	Extender int // index in Options.Extenders
 	Verb     Verb
 	Nodes    []string
 }
@@ -138,14 +147,16 @@ func (c *extenderCycle) saveable() bool {
 	return c == nil || c.review == nil && c.postFilter == nil && c.attempt.saveable()
 }
 
-// saveable reports whether the attempt has found nothing yet but nodes.
+// saveable reports whether a snapshot can hold the attempt's record: it may say which node was
+// found, but have no reasons, victims, error or result of PostFilter plugins.
 func (a *attempt) saveable() bool {
 	r := a.record
 	return len(r.Tallies)+len(r.RejectedBy)+len(r.PendingBy)+len(r.PostFilter)+len(r.Victims) == 0 && r.PreFilter == nil && r.Err == nil && !r.PreemptionTried && !r.Writing
 }
 
-// saveUnderway returns, for a snapshot, the pod's cycles, its assumption and the reads of
-// it without a reply; nil if there are none and the pod in the table is as the API shows it.
+// saveUnderway returns, for a snapshot, the pod's cycles, its assumption and the reads of it
+// without a reply. It returns nil if there are none and the pod in the table is as the API shows
+// it.
 func (m *Machine) saveUnderway(ps *podState) *SavedUnderway {
 	// Only for a reply is a pod remembered that its name does not find (verify).
 	known := ps.goneByRead == nil && (ps.ended == nil && ps.eviction == nil || m.pods.byName[ps.pod.NamespacedName()] == ps)
@@ -168,14 +179,17 @@ func (m *Machine) saveUnderway(ps *podState) *SavedUnderway {
 	return s
 }
 
+// saved returns l in the form of a snapshot.
 func (l *LostReply) saved() SavedLostReply {
 	return SavedLostReply{Reads: l.reads, Failed: l.failed, Refusal: textOf(l.Refusal)}
 }
 
+// lostReply returns the LostReply that s was made of.
 func (s *SavedLostReply) lostReply() LostReply {
 	return LostReply{reads: s.Reads, failed: s.Failed, Refusal: errorWith(s.Refusal)}
 }
 
+// textOf returns the text of the error, nil for nil.
 func textOf(err error) *string {
 	if err == nil {
 		return nil
@@ -192,11 +206,14 @@ func errorWith(text *string) error {
 	return errors.New(*text)
 }
 
+// saved returns the attempt in the form of a snapshot.
 func (a *attempt) saved() SavedAttempt {
 	r := a.record
 	return SavedAttempt{r.Attempt, r.Flushed, r.Result, r.Score, r.Ties, r.NodesTotal, r.NodesFeasible, a.noVictims, a.spared, a.pod}
 }
 
+// saved returns the binding cycle in the form of a snapshot made at the time now; nil for nil. It
+// asks the Reserve plugins what they keep for the pod.
 func (c *bindingCycle) saved(now time.Time) *SavedBinding {
 	if c == nil {
 		return nil
@@ -226,6 +243,7 @@ func (c *bindingCycle) saved(now time.Time) *SavedBinding {
 	return s
 }
 
+// saved returns the extender cycle in the form of a snapshot made at the time now; nil for nil.
 func (c *extenderCycle) saved(now time.Time) *SavedExtender {
 	if c == nil {
 		return nil
@@ -287,6 +305,8 @@ func (m *Machine) restoreCycles(now time.Time, ps *podState, s *SavedUnderway) {
 	m.extenders.await(c)
 }
 
+// restoredAttempt returns the pod's attempt as the snapshot holds it. Its new record has only the
+// fields of SavedAttempt.
 func (m *Machine) restoredAttempt(ps *podState, s *SavedAttempt) *attempt {
 	p := m.groups.member(s.Pod)
 	record := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: s.Attempt, Flushed: s.Flushed, Result: s.Result,
@@ -326,7 +346,8 @@ func (m *Machine) restoredBinding(now time.Time, ps *podState, s *SavedBinding) 
 	return c
 }
 
-// withUIDs returns the pods with these UIDs. Of one that is gone nothing else is known.
+// withUIDs returns the pods with these UIDs. For one that is not known it returns a pod with only
+// the UID.
 func (x *pods) withUIDs(uids []types.UID) (pods []*object.Pod) {
 	for _, uid := range uids {
 		p := &object.Pod{UID: uid}
@@ -338,7 +359,7 @@ func (x *pods) withUIDs(uids []types.UID) (pods []*object.Pod) {
 	return pods
 }
 
-// phaseNamed returns the phase with this name, else ended.
+// phaseNamed returns the phase whose String is name; ended if there is none.
 func phaseNamed(name string) phase {
 	for p := range ended {
 		if p.String() == name {
@@ -348,7 +369,8 @@ func phaseNamed(name string) phase {
 	return ended
 }
 
-// saveable reports whether a snapshot can hold all cycles that are under way.
+// saveable reports whether a snapshot can hold all cycles that are under way, and no read for a
+// group's status is.
 func (m *Machine) saveable() bool {
 	if len(m.groups.statuses.reads) > 0 {
 		return false

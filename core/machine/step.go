@@ -14,17 +14,18 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// step is what all parts of a machine share: the table, the queue, who leads, and the step under way.
+// step is what all parts of a machine share: the table, the queue, whether this process leads, and
+// the step under way.
 type step struct {
 	table *table.Table
 	queue *queue.Queue
-	leads bool // a ScheduleOne came: until then another process may be the leader
+	leads bool // a ScheduleOne has come; before the first one another process may be the leader
 
 	now     time.Time
 	number  uint64   // of the step, from 1
 	news    uint64   // steps so far whose event was not a Tick
 	effects []Effect // of the step so far
-	changed Change   // the first of the step
+	changed Change   // the first change of the step
 }
 
 // begin starts a step at time now for the event.
@@ -37,8 +38,9 @@ func (s *step) begin(now time.Time, e Event) {
 	}
 }
 
-// orderGroups updates where groups of which pods changed in the step come in the queue. The
-// step's tries have ended by then.
+// orderGroups updates the queue's order for groups whose pods changed in the step: the queue asks
+// again whether they are half bound. It also ends that a gang is Raised if it is whole now. It is
+// called at the end of the step, when no group is being tried.
 func (s *step) orderGroups() {
 	for _, name := range s.table.Groups().TakeChanged() {
 		s.table.Groups().Named(name).Complete(table.PodGroup(s.table, name))
@@ -56,8 +58,9 @@ func (s *step) end() []Effect {
 // emit appends an effect to those of the step.
 func (s *step) emit(e Effect) { s.effects = append(s.effects, e) }
 
-// moveAll passes the event to the queue, which moves the pods that it may help to the
-// active queue or to backoff. It ignores an event without an action.
+// moveAll passes the event to the queue, which moves the pods that it may help to the active queue
+// or to backoff. It also records the event as a change of the step. It ignores an event without an
+// action.
 func (s *step) moveAll(e *framework.Event) {
 	if e.ActionType != 0 {
 		s.recordChange(e.Resource, e.ActionType)
@@ -74,7 +77,8 @@ type Change struct {
 	Bound bool
 }
 
-// recordChange records what the step changed in the cluster, if nothing was recorded yet.
+// recordChange records what the step changed in the cluster, if nothing was recorded in the step
+// yet.
 func (s *step) recordChange(r framework.EventResource, a framework.ActionType) {
 	if s.changed.Action == 0 {
 		s.changed.Resource, s.changed.Action = r, a
@@ -84,9 +88,10 @@ func (s *step) recordChange(r framework.EventResource, a framework.ActionType) {
 // profiles holds the profiles by schedulerName.
 type profiles map[string]*profile.Profile
 
-// eventsToRegister returns the events that may help pods that a plugin of the profile has
-// rejected; false if the profile has no such plugin. Extenders count as a plugin, and so do
-// strict budgets, whose changes are no events (budgetChanged).
+// eventsToRegister returns the events that may help pods that a plugin of the profile with this
+// name has rejected; false if the profile has no such plugin. Extenders count as one plugin, which
+// registers all events. Strict budgets count as one, too, without events: their changes are no
+// events (budgetChanged).
 func (l profiles) eventsToRegister(name, plugin string) ([]framework.ClusterEventWithHint, bool) {
 	if p := l[name]; p != nil && p.Plugins[plugin] != nil {
 		return p.Plugins[plugin].EventsToRegister, true
@@ -100,7 +105,7 @@ func (l profiles) eventsToRegister(name, plugin string) ([]framework.ClusterEven
 	return nil, false
 }
 
-// allEvents are the events that may help a pod that extenders rejected: any.
+// allEvents matches every event: any may help a pod that extenders rejected.
 var allEvents = []framework.ClusterEventWithHint{{Resource: framework.WildCard, ActionType: framework.All}}
 
 // endAttempt tells the host of hosted plugins, if the profile has one, that the pod's
@@ -117,7 +122,7 @@ type guard struct {
 	table     *table.Table
 	engine    *engine.Engine
 	options   *Options
-	contained int // panics
+	contained int // panics so far
 }
 
 // report calls Options.Panicked, if it is set.
@@ -139,8 +144,9 @@ func (g *guard) run(point, plugin string, f func()) (err error) {
 	return nil
 }
 
-// each runs f for each of the plugins until f returns false. It returns the last plugin
-// that f was run for and, if that panicked, an error as run does.
+// each runs f for each of the plugins until f returns false. It returns the last plugin for which f
+// was run. If f panics, it undoes open trials in the table and returns an error that names the
+// point and the plugin.
 func (g *guard) each(point string, plugins []*framework.Plugin, f func(*framework.Plugin) bool) (at *framework.Plugin, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -155,8 +161,8 @@ func (g *guard) each(point string, plugins []*framework.Plugin, f func(*framewor
 	return at, nil
 }
 
-// contain handles the value of a recovered panic of a plugin: it undoes open trials in
-// the table, resets the engine, reports the panic, and returns it as an error.
+// contain handles the value of a recovered panic of a plugin: it counts the panic, undoes open
+// trials in the table, resets the engine, reports the panic, and returns it as an error.
 func (g *guard) contain(point, plugin string, value any) error {
 	g.contained++
 	g.table.Rollback()
@@ -174,12 +180,13 @@ func calling(point, plugin string) string {
 	return fmt.Sprintf("running %s plugin %q", point, plugin)
 }
 
-// unlistedKinds holds the kinds whose objects cannot be listed, with the error. A pod
-// is not scheduled while a plugin that does not skip it reads such a kind.
+// unlistedKinds holds the list error of each kind whose objects cannot be listed. A pod is not
+// scheduled while a plugin needs such a kind (Reads.Kinds, unless Optional is set), except if the
+// plugin's PreFilter skips the pod. Nor is a pod that names a PodGroup of such a kind.
 type unlistedKinds map[object.Kind]error
 
-// hides returns an error if a kind that the plugin needs cannot be listed from the API, so
-// that the plugin would decide on too little; else nil.
+// hides returns an error if a kind that the plugin needs cannot be listed from the API, so that the
+// plugin would decide on too little; else nil. A plugin with Reads.Optional needs none.
 func (l unlistedKinds) hides(pl *framework.Plugin) error {
 	if len(l) == 0 || pl.Reads.Optional {
 		return nil
@@ -192,14 +199,15 @@ func (l unlistedKinds) hides(pl *framework.Plugin) error {
 	return nil
 }
 
-// errUnlisted returns the error of pods that need objects of the kind. why is the error of its list.
+// errUnlisted returns the error of pods that need objects of the kind. why is the error of its
+// list.
 func errUnlisted(kind object.Kind, why error) error {
 	return fmt.Errorf("the objects of the kind %s cannot be listed: %w", kind, why)
 }
 
-// undecidable returns an error status if a plugin of the profile has a say about the pod
-// and does not see what it needs, else nil. All plugins have a say about the PodGroup that
-// a pod names.
+// undecidable returns an error status if a PreFilter plugin of the profile needs objects that
+// cannot be listed and does not skip the pod, or if the pod names a PodGroup of a kind that cannot
+// be listed. It returns nil otherwise.
 func (l unlistedKinds) undecidable(t *table.Table, of *profile.Profile, p *object.Pod) *decision.Status {
 	if len(l) == 0 {
 		return nil
@@ -215,7 +223,7 @@ func (l unlistedKinds) undecidable(t *table.Table, of *profile.Profile, p *objec
 	return nil
 }
 
-// group returns an error if the pod names a PodGroup and these cannot be listed.
+// group returns an error if the pod names a PodGroup of a kind that cannot be listed; else nil.
 func (l unlistedKinds) group(p *object.Pod) error {
 	kind, _, ok := object.GroupObject(p.PodGroup())
 	if err, is := l[kind]; is && ok {

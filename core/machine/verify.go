@@ -77,8 +77,8 @@ func (m *Machine) verifyPod(ps *podState) error {
 	return nil
 }
 
-// verify returns an error if a pod that is not deleted is not found by UID and by name,
-// or a deleted one is kept without a reply outstanding.
+// verify returns an error if a pod that is not deleted is not found by UID and by name, or if a
+// deleted one is kept though no reply about it is outstanding.
 func (x *pods) verify() error {
 	for name, ps := range x.byName { // any order: an error is an error
 		if x.byUID[ps.pod.UID] != ps || ps.pod.NamespacedName() != name || ps.entry == nil && !x.placed(ps) && !ps.pod.Terminating && ps.goneByRead == nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// nominations changes the nominations of queued pods. The queue holds them; the engine
-// reads them here. Changes are passed to the queue as events, and written to the API.
+// nominations changes the nominations of queued pods. The queue holds them, and the engine reads
+// them here (NominatedTo, NominatedNode). Changes are passed to the queue as events, and written to
+// the API.
 type nominations struct {
 	*step
 	*queue.Queue
@@ -31,11 +32,11 @@ type nominating struct {
 	ends []types.UID // pods of lower priority whose nomination to the node ends
 }
 
-// moved posts to the queue, as an event AssignedPod/Delete, that p left the node kept, where it
-// was nominated: it is nominated to or placed on now ("" for none). The event may move pods of at
-// most p's priority. If p has an ElasticQuota it may also move pods of any priority with a quota
-// in another namespace: p no longer counts against the sum of the mins. To other pods of p's group
-// the room was free before. It does nothing if kept is "" or equal to now.
+// moved posts to the queue, as an event AssignedPod/Delete, that p left the node kept, where it was
+// nominated: it is nominated to or placed on now ("" for none). The event may move pods of at most
+// p's priority. If p has an ElasticQuota it may also move pods of any priority with a quota in
+// another namespace: p no longer counts against the sum of the mins. It moves no pods of p's own
+// group, for which the room was free before. It does nothing if kept is "" or equal to now.
 func (n *nominations) moved(p *object.Pod, kept, now string) {
 	if kept == "" || kept == now {
 		return
@@ -49,14 +50,15 @@ func (n *nominations) moved(p *object.Pod, kept, now string) {
 	})
 }
 
-// shareMins reports whether both pods have a queue, not the same: what is kept for one then
-// counts against the other, whatever their priorities.
+// shareMins reports whether both pods have an ElasticQuota, in different namespaces: what is kept
+// for one then counts against the other, whatever their priorities.
 func (n *nominations) shareMins(a, b *object.Pod) bool {
 	queues := quota.Of(n.table)
 	return a.Namespace != b.Namespace && queues.Queue(a.Namespace) != nil && queues.Queue(b.Namespace) != nil
 }
 
-// clear ends the nomination of a queued pod, in the queue and in the API.
+// clear ends the nomination of a queued pod, in the queue and in the API. The room that it kept may
+// wake other pods.
 func (n *nominations) clear(ps *podState) {
 	p, kept := ps.entry.Pod, ps.entry.NominatedNode()
 	n.queue.Nominate(ps.entry, "")
@@ -77,7 +79,8 @@ func (n *nominations) toWrite(ps *podState, node string) *string {
 	return &node
 }
 
-// all returns the pods that are nominated to nodes that exist.
+// all returns the pods that are nominated to nodes that exist, with the revision of nominations and
+// nodes.
 func (n *nominations) all() quota.Nominated {
 	_, now, _ := n.Renominated(0)
 	return quota.Nominated{Revision: quota.Revision{Nominations: now, Nodes: n.table.NodeRevision()}, All: func(yield func(*object.Pod) bool) {
@@ -104,10 +107,10 @@ func (n *nominations) NominatedNode(uid types.UID) string {
 type preemptors struct {
 	*step
 	pods     *pods
-	heldBack int // preemptions refused so far by holdsBack
+	heldBack int // preemptions that holdsBack refused so far
 }
 
-// retryAfterError moves the queued ones of these pods to the error backoff, because an
+// retryAfterError moves those preemptors that are unschedulable to the error backoff, because an
 // eviction that they relied on failed.
 func (w *preemptors) retryAfterError(preemptors []*object.Pod) {
 	for _, p := range preemptors {
@@ -117,7 +120,7 @@ func (w *preemptors) retryAfterError(preemptors []*object.Pod) {
 	}
 }
 
-// activateReady makes each of the pods active whose victims are all gone, without waiting for
+// activateReady makes each of the preemptors active whose victims are all gone, without waiting for
 // its backoff. It is called when a victim's binding stops in memory: such a victim is never
 // deleted, so no event would wake its preemptor.
 func (w *preemptors) activateReady(preemptors []*object.Pod) {
@@ -128,9 +131,10 @@ func (w *preemptors) activateReady(preemptors []*object.Pod) {
 	}
 }
 
-// skipBackoffs ends the backoff of those of these pods whose victims are all gone. The
-// others go on waiting: it is called for each victim, and a thousand preemptors would
-// be tried a million times.
+// skipBackoffs lets each of the preemptors whose victims are all gone be tried again: one held in
+// backoff before that is over, one that is unschedulable by retryPreemptor. If one does not wait
+// any more, its heir is tried instead. Preemptors with victims left go on waiting: it is called for
+// each victim, and a thousand preemptors would be tried a million times.
 func (w *preemptors) skipBackoffs(preemptors []*object.Pod) {
 	for _, p := range preemptors {
 		ps := w.pods.byUID[p.UID]
@@ -159,8 +163,9 @@ func (w *preemptors) heir(p *object.Pod) *podState {
 
 // retryPreemptor makes an unschedulable pod be tried again after its victims left: with its whole
 // group and after the backoff if it is in a pod group, at once if it has an ElasticQuota. It
-// reports whether the pod is one of these. Other pods may have used its quota or its group's room
-// since; no queueing hint wakes it then, and its nomination would keep room from them.
+// returns false, and does nothing, for any other pod. Other pods may have used the pod's quota or
+// its group's room since; no queueing hint wakes it then, and its nomination would keep room from
+// them.
 func (w *preemptors) retryPreemptor(ps *podState) bool {
 	switch p := ps.pod; {
 	case ps.entry.Place() != queue.Unschedulable:
@@ -175,9 +180,9 @@ func (w *preemptors) retryPreemptor(ps *podState) bool {
 	return true
 }
 
-// victimLeft retries the pods that are nominated to the node, once no pod there is being deleted
-// any more. It is called when one has left. The process that led before may have preempted for
-// them.
+// victimLeft calls retryPreemptor for the pods that are nominated to the node of the row, once no
+// pod there is being deleted any more. It is called when one has left. The process that led before
+// may have preempted for them.
 func (w *preemptors) victimLeft(row table.Row) {
 	leaving := func(pl *table.Placed) bool { return pl.Pod.Terminating }
 	if slices.ContainsFunc(w.table.Pods(row), leaving) {
@@ -188,14 +193,15 @@ func (w *preemptors) victimLeft(row table.Row) {
 	}
 }
 
-// evicting reports whether the pod is being preempted.
+// evicting reports whether the pod is being preempted: its eviction is under way, or its binding
+// cycle is being stopped.
 func (w *preemptors) evicting(uid types.UID) bool {
 	ps := w.pods.byUID[uid]
 	return ps != nil && ps.evicting()
 }
 
-// victimsLeaving returns the node on which victims of the pod's last preemption are still
-// leaving; "" if none is.
+// victimsLeaving returns the node for which the pod's last preemption made room, while a victim of
+// it is still leaving. If none is, it returns "" and forgets the preemption.
 func (w *preemptors) victimsLeaving(ps *podState) string {
 	if ps.preemption == nil {
 		return ""
@@ -220,8 +226,8 @@ func (w *preemptors) leaving(ps *podState) (victims []*object.Pod) {
 	return victims
 }
 
-// stays reports whether the pod is placed and not being deleted or evicted: a victim to
-// which this applies must still be evicted.
+// stays reports whether the pod is placed and neither being deleted nor being preempted already. A
+// victim that stays must still be evicted.
 func (w *preemptors) stays(uid types.UID) bool {
 	pl := w.table.Pod(uid)
 	return pl != nil && !pl.Pod.Terminating && !w.evicting(uid)
@@ -235,7 +241,7 @@ const (
 	freePreemptions = 10               // preemptions without a wait
 	firstWait       = time.Minute      // before the next one
 	lastWait        = 5 * time.Minute  // the longest wait
-	preemptionsOver = 30 * time.Minute // without a preemption, after which the count is 0 again
+	preemptionsOver = 30 * time.Minute // time without a preemption after which the count is 0 again
 )
 
 // heldBack is the message for a pod that could preempt others but must wait.
@@ -244,7 +250,7 @@ const heldBack = "preemption: held back, as 10 preemptions in a row have not pla
 // preemptionCount counts how often a pod preempted others without being placed. A pod that
 // was placed, or has not preempted for preemptionsOver, starts at 0 again.
 type preemptionCount struct {
-	n    int
+	n    int       // preemptions
 	last time.Time // of the last preemption
 }
 
@@ -273,8 +279,8 @@ func (p *preemptionCount) due(now time.Time) time.Time {
 	return p.last.Add(min(wait, lastWait))
 }
 
-// holdsBack reports whether the pod must still wait before it preempts these victims,
-// and counts that. A pod whose victims are all leaving already need not wait.
+// holdsBack reports whether the pod must still wait before it preempts these victims, and counts
+// each true in heldBack. A pod whose victims are all leaving already need not wait.
 func (w *preemptors) holdsBack(a *attempt, victims []types.UID) bool {
 	if !slices.ContainsFunc(victims, w.stays) || !a.state.preemptionCount.due(w.now).After(w.now) {
 		return false
@@ -296,7 +302,7 @@ func conditionToWrite(ps *podState, c *object.Condition) *object.Condition {
 
 // Times of conditions.
 const (
-	conditionAge   = time.Minute            // after which a condition is computed again
+	conditionAge   = time.Minute            // age at which a condition is computed again
 	conditionPause = 200 * time.Millisecond // between two conditions that are computed again
 )
 
@@ -315,7 +321,7 @@ type conditions struct {
 	next  time.Time // no condition is computed again before
 }
 
-// clear removes all conditions from the list.
+// clear removes all conditions from the list, and ends the pause between two of them.
 func (l *conditions) clear() {
 	l.order.Init()
 	l.next = time.Time{}
@@ -340,8 +346,9 @@ func (l *conditions) untrack(ps *podState) {
 	}
 }
 
-// oldest returns the pod whose condition is the next to compute again, and when. It
-// returns nil if nothing but time has passed since that was computed.
+// oldest returns the pod whose condition is the next to compute again, and when that is due. It
+// returns nil if no condition is listed, or if nothing but time has passed since the oldest was
+// computed.
 func (l *conditions) oldest() (ps *podState, due time.Time) {
 	first := l.order.Front()
 	if first == nil {
@@ -356,8 +363,8 @@ func (l *conditions) oldest() (ps *podState, due time.Time) {
 	return ps, due
 }
 
-// renew computes the oldest condition again if it is due, and emits a patch if it
-// changed. Pods that are not unschedulable any more are skipped.
+// renew computes the oldest condition again if it is due, and emits a patch if it changed. The pod
+// is listed last then. Pods that are not unschedulable any more are removed from the list.
 func (l *conditions) renew() {
 	for {
 		ps, due := l.oldest()
