@@ -30,10 +30,10 @@ type backoffs struct {
 	epoch time.Time // start of the first window
 }
 
-// backoffEnd returns the start of the window in which the pod's backoff ends, counted from
-// its Timestamp; zero for no backoff. Errors in a row count when the last attempt ended in
-// one, else all rejections. The longest backoff of a group grows with the square root of
-// the number of its pods.
+// backoffEnd returns the start of the window in which the pod's backoff ends, counted from its
+// Timestamp; zero for no backoff. If the last attempt ended in an error, the errors in a row count,
+// else all rejections. The longest backoff of a group grows with the square root of the number of
+// its waiting pods.
 func (b *backoffs) backoffEnd(e *Entry) time.Time {
 	count := e.rejections
 	if e.errors > 0 {
@@ -78,14 +78,14 @@ func (b *backoffs) backingOff(e *Entry, now time.Time) bool {
 	return !e.backoffEnd.IsZero() && now.Before(e.backoffEnd.Add(b.grain()))
 }
 
-// Backoffs configures how long a pod waits after its first rejection, and the longest
-// wait, up to which it doubles with each further one.
+// Backoffs configures how long a pod waits after a failure: Initial after the first, and twice as
+// long after each further one, at most Max.
 type Backoffs struct{ Initial, Max time.Duration }
 
-// Reconfigure applies changed profiles and backoffs. All waiting pods, and those in
-// brokenOff whose attempts were aborted, become active as if they had just been added, in
-// the new order, unless PreEnqueue gates them. Other pods in flight continue; those that
-// come back are tried again.
+// Reconfigure applies changed profiles and backoffs. All waiting pods, and those in brokenOff whose
+// attempts were aborted, become active as if they had just been added, in the new order, unless
+// PreEnqueue gates them. Other pods in flight continue; if they come back, they go to active or
+// backoff instead of becoming unschedulable.
 func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 	q.opts.InitialBackoff, q.opts.MaxBackoff = max(b.Initial, 0), max(b.Max, 0)
 	entries := slices.SortedFunc(q.Entries(), func(a, b *Entry) int { return cmp.Compare(a.Sequence, b.Sequence) })

@@ -21,8 +21,9 @@ func (q *Queue) Check() error {
 	return nil
 }
 
-// checkPlaces returns an error if a pod is not in the heap or set of its place, or a move
-// was illegal.
+// checkPlaces returns an error if a pod is not in the heap or set of its place, if a pod is gated
+// without a PreEnqueue status or the reverse, if events are kept while no pod is in flight, or if a
+// move was illegal.
 func (q *Queue) checkPlaces() error {
 	for at := range q.heaps {
 		for e := range q.heaps[at].all() {
@@ -151,8 +152,8 @@ func (q *Queue) checkPeers(e *Entry) error {
 	return nil
 }
 
-// waits reports whether the slot lists pods that the plugin of r rejected, with Pending if
-// r has that.
+// waits reports whether the slot lists pods that the plugin of r rejected, and with Pending exactly
+// if r.pending is set.
 func (s *slot) waits(r rejector) bool {
 	return s.plugin == r.plugin && s.at < len(s.plugin.members) && s.plugin.members[s.at].pending == r.pending
 }

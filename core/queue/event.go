@@ -141,18 +141,19 @@ func less(a, b *resource.Vector) bool {
 // and action only.
 const inFlightEventsKept = 256
 
-// inFlightEvents holds the events that arrived while some pod was in flight, numbered. The
-// last 256 are kept. Of older ones only the number of the last one for each resource and
-// action is kept: a pod popped before that moves when one of its rejectors registered such
-// events, without asking the hint. So no event is missed, and the memory is bounded.
+// inFlightEvents holds the events that arrived while some pod was in flight, numbered. The last 256
+// are kept. Older ones are dropped, and only the number of the last one for each resource and
+// action bit is kept in old: a pod popped before that event moves when one of its rejectors
+// registered such events, without asking the hint. So no event is missed, and the memory is
+// bounded.
 type inFlightEvents struct {
 	number uint64                                  // number of the last event
-	calls  uint64                                  // of MoveInNamespaces, so far
+	calls  uint64                                  // number of calls of MoveInNamespaces so far
 	last   [inFlightEventsKept]*framework.Event    // event n is at n % inFlightEventsKept
-	old    [framework.NumEventResources][32]uint64 // number of the last dropped event, by resource and action bit
+	old    [framework.NumEventResources][32]uint64 // number of the last dropped, by resource and bit
 }
 
-// add appends an event and drops the oldest one beyond 256.
+// add appends an event. It drops the oldest one beyond 256, and keeps its number in old.
 func (l *inFlightEvents) add(e *framework.Event) {
 	l.number++
 	at := &l.last[l.number%inFlightEventsKept]
@@ -180,9 +181,10 @@ func (q *Queue) EventsInFlight() map[string]int {
 	return events
 }
 
-// strategySincePop returns where a pod that comes back from its attempt goes because of
-// what happened since its Pop: events, updates of the pod, Activate, and MoveInNamespaces. It
-// is the strongest answer of the hints of the plugins that rejected it.
+// strategySincePop returns where a pod that comes back from its attempt goes because of what
+// happened since its Pop: events and updates of the pod, for which it takes the strongest answer of
+// the hints of the plugins that rejected it, and Activate and MoveInNamespaces, after which it is
+// at least afterBackoff.
 func (q *Queue) strategySincePop(e *Entry) strategy {
 	how, _ := q.hints.strategyAfterUpdate(e, e.changed, e.changes)
 	if e.activated || e.calls != q.events.calls {
@@ -198,8 +200,9 @@ func (q *Queue) strategySincePop(e *Entry) strategy {
 	return how
 }
 
-// strategyForDropped returns the strategy for the events since the pod's Pop that are
-// dropped: the pod moves if one of its rejectors registered one.
+// strategyForDropped returns the strategy for the events since the pod's Pop that are dropped. If
+// one of the pod's rejectors registered one of them, the pod moves: immediately if that rejector
+// answered Pending, else afterBackoff.
 func (l *inFlightEvents) strategyForDropped(e *Entry) strategy {
 	how := skip
 	for _, r := range e.rejectors {

@@ -15,8 +15,8 @@ type Foresight interface {
 
 // Class is what is known of a rejected pod in order to tell whether events could help it.
 type Class struct {
-	// Key identifies the class: of pods with equal keys that the same plugins rejected,
-	// neither hints nor Question.CouldHelp can tell one from another. It is empty for a pod without peers.
+	// Key identifies the class: of pods with equal keys that the same plugins rejected, neither
+	// hints nor Question.CouldHelp can tell one from another. It is empty for a pod without peers.
 	Key []byte
 	// SizedBy names a plugin that rejected the pod and keeps it off each node that is too
 	// small for Size; "" means that there is none. No event about such a node could help
@@ -29,6 +29,7 @@ type Class struct {
 // node without a question for each pod: with 10,000 pods of 10,000 workloads waiting, such
 // questions took 30 ms an event, and sizes take 0.13.
 type Size struct {
+	// Priority is the pod's: pods of lower priority on the node may be preempted for it.
 	Priority int32
 	// MilliCPU is in millicores, Memory in bytes.
 	MilliCPU, Memory int64

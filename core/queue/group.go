@@ -24,7 +24,7 @@ type group struct {
 	// info is what QueueSort compares: the first pod, with the group and its times.
 	info    framework.QueuedPodInfo
 	waiting []*Entry // all in one place
-	tried   []*Entry // popped, in the order in which they are to be tried; nil: the group is not being tried
+	tried   []*Entry // popped, in the order of their try; nil: the group is not being tried
 	gate    *Entry   // the waiting pod that a PreEnqueue plugin rejects; nil: none is gated
 	how     strategy // during MoveAllToActiveOrBackoff: the strongest answer for a pod of it
 }
@@ -39,7 +39,7 @@ func (all groups) names() []types.NamespacedName {
 	})
 }
 
-// getOrAdd returns the group of this name. If there is none it adds one, with the turn of the pod e.
+// getOrAdd returns the group of this name. If there is none, it adds one with the turn of e.
 func (all groups) getOrAdd(o *Options, name types.NamespacedName, e *Entry) *group {
 	g := all[name]
 	if g == nil {
@@ -54,9 +54,9 @@ func (all groups) getOrAdd(o *Options, name types.NamespacedName, e *Entry) *gro
 type GroupResult uint8
 
 const (
-	GroupPlaced   GroupResult = iota // pods that are left are tried again at once
+	GroupPlaced   GroupResult = iota // pods that were not placed are tried again at once
 	GroupRejected                    // it does not fit
-	GroupFailed                      // with an error
+	GroupFailed                      // the attempt ended in an error
 )
 
 // hasGroup reports whether the pod waits with a group.
@@ -87,10 +87,10 @@ func (e *Entry) members() iter.Seq[*Entry] {
 	}
 }
 
-// join adds a pod, which is nowhere or in flight, to the waiting pods of its group. It goes
-// where these are. The first pod makes the group active, or lets it wait for what is left of
-// its own backoff. A further one ends the wait of a rejected group: with it the group may
-// fit.
+// join adds a pod, which is nowhere or in flight, to the waiting pods of its group, in their place.
+// The first pod makes the group active, or lets it wait for what is left of its own backoff. A
+// further one ends the wait of a rejected group: with it the group may fit. While the group is
+// being tried, the pod counts as tried with it.
 func (q *Queue) join(now time.Time, e *Entry, event string) {
 	name := e.Pod.GroupKey()
 	g := q.groups.getOrAdd(&q.opts, name, e)
@@ -127,10 +127,10 @@ func (e *Entry) leaveGroup() {
 	e.group, e.turn, e.returned = nil, &e.own, false
 }
 
-// memberLeft follows the deletion of a pod from its group: a gate that it was is gone, a
-// rejected group may fit without it, and one that is ready or in backoff may be too small now.
-// A plugin that counts a group's pods says the same of each, so one of them is asked. from is
-// the place of the deleted pod.
+// memberLeft follows the deletion of pod e from its group g. If e gated the group, or the group was
+// rejected, the group runs PreEnqueue and may be tried again. If it is ready or in backoff, it is
+// gated if it is too small now. A plugin that counts a group's pods says the same of each, so one
+// of them is asked. A group without pods is removed. from is the place that e had.
 func (q *Queue) memberLeft(now time.Time, g *group, e *Entry, from Place) {
 	if g.info.Pod == e.Pod && len(g.waiting) > 0 {
 		q.reorder(g, func() { g.info.Pod = g.waiting[0].Pod })
@@ -147,9 +147,8 @@ func (q *Queue) memberLeft(now time.Time, g *group, e *Entry, from Place) {
 	}
 }
 
-// popGroup pops the waiting pods of the group and returns the first that is to be tried:
-// they are ordered by priority, by the number of their attempts and by time, as in
-// kube-scheduler.
+// popGroup pops the waiting pods of the group and returns the first that is to be tried: they are
+// ordered by priority, by the number of their attempts and by time, as in kube-scheduler.
 func (q *Queue) popGroup(now time.Time, g *group) *Entry {
 	g.tried, g.waiting = g.waiting, nil
 	if g.tried[0].place == Backoff {
@@ -164,11 +163,10 @@ func (q *Queue) popGroup(now time.Time, g *group) *Entry {
 	return g.tried[0]
 }
 
-// EndGroup ends the attempt in which the pods of the group, which had this name, were popped
-// together. Those that were requeued wait together again; the others, which are being bound,
-// are in flight by themselves. A rejected group is unschedulable until an event may help one
-// of its pods. It waits its backoff out if a plugin that is not known, or none, rejected one
-// of them.
+// EndGroup ends the attempt in which the pods of the group of this name were popped together. Those
+// that were requeued wait together again; the others, which are being bound, are in flight by
+// themselves. A rejected group is unschedulable until an event may help one of its pods. It waits
+// its backoff out instead if an unknown plugin, or none, rejected one of its pods.
 func (q *Queue) EndGroup(now time.Time, name types.NamespacedName, result GroupResult) {
 	g := q.groups[name]
 	if g == nil || g.tried == nil {
@@ -186,8 +184,8 @@ func (q *Queue) EndGroup(now time.Time, name types.NamespacedName, result GroupR
 }
 
 // endTry ends that the group is being tried: its pods that were requeued wait again. rejected
-// reports whether known plugins rejected each of them. others are requeued pods that name
-// another group by now, or none, and are in no group.
+// reports whether known plugins rejected each of these. others are requeued pods that name another
+// group by now, or none, and are in no group.
 func (g *group) endTry() (rejected bool, others []*Entry) {
 	back := g.tried
 	g.tried, rejected = nil, true
@@ -239,7 +237,7 @@ func (q *Queue) EndGroups(now time.Time) {
 	}
 }
 
-// count counts an attempt that ended so, and returns where the group goes if nothing
+// count counts an attempt that ended with result, and returns where the group goes if nothing
 // happened meanwhile. rejected is set if known plugins rejected each pod of it.
 func (g *group) count(result GroupResult, rejected bool) strategy {
 	switch result {
@@ -258,8 +256,8 @@ func (g *group) count(result GroupResult, rejected bool) strategy {
 	return afterBackoff
 }
 
-// changeGroup replaces the pod, which waits, by a newer state that names another group, or
-// none. It waits there as if it had just been added.
+// changeGroup replaces the pod of e, which waits, by its newer state p, which names another group,
+// or none. It waits there as if it had just been added.
 func (q *Queue) changeGroup(now time.Time, e *Entry, p *object.Pod) {
 	old, event := e.Pod, Label(framework.TargetPod, framework.UpdateOther)
 	q.remove(now, e, event)
@@ -270,8 +268,9 @@ func (q *Queue) changeGroup(now time.Time, e *Entry, p *object.Pod) {
 	q.insert(now, e, event)
 }
 
-// PodGroupChanged follows a PodGroup that was created, deleted or replaced by another: its
-// pods run PreEnqueue again, which rejects those of a group that does not exist.
+// PodGroupChanged follows a PodGroup that was created, deleted or changed. Its waiting pods run
+// PreEnqueue again and are sorted in again. A gated or unschedulable group that passes is tried
+// again; PreEnqueue gates the pods of a PodGroup that does not exist.
 func (q *Queue) PodGroupChanged(now time.Time, name types.NamespacedName) {
 	g := q.groups[name]
 	if g == nil {
@@ -302,7 +301,8 @@ func (q *Queue) UpdateHalfBound(name types.NamespacedName) {
 	}
 }
 
-// updateOrder follows an update of a pod that stands for its group in QueueSort.
+// updateOrder sorts a group in again after an update of the pod that stands for it in QueueSort.
+// old is that pod before.
 func (q *Queue) updateOrder(e *Entry, old *object.Pod) {
 	if g := e.group; g != nil && g.info.Pod == old {
 		q.reorder(g, func() { g.info.Pod = e.Pod })
@@ -321,9 +321,9 @@ func (q *Queue) reorder(g *group, change func()) {
 	}
 }
 
-// enqueueGroup runs PreEnqueue for the waiting pods of the group of e and moves them all to
-// the place to, or to gated if a plugin rejects one of them. In a group that stays gated only e
-// and that pod are put there again.
+// enqueueGroup runs PreEnqueue for the waiting pods of the group of e and moves them all to the
+// place to, or to gated if a plugin rejects one of them. In a group that stays gated only e and the
+// rejected pod are put there again. hinted is the queue that queueing hints name, or "".
 func (q *Queue) enqueueGroup(now time.Time, e *Entry, to Place, event, hinted string) {
 	g, before := e.group, e.group.gate
 	gate, status := g.findGate(q.opts.PreEnqueue)
@@ -365,9 +365,9 @@ func (g *group) findGate(preEnqueue func(*object.Pod) *decision.Status) (*Entry,
 	return nil, nil
 }
 
-// askOthers runs PreEnqueue for each waiting pod of the gated group but the gate, so that each
-// says why it is gated. A pod that passes keeps the status of the gate. Pods of Kubernetes' own
-// groups are not asked: kube-scheduler writes nothing of it.
+// askOthers runs PreEnqueue for each waiting pod of the gated group but the gate, so that each says
+// why it is gated. A pod that passes keeps the status of the gate. Pods of Kubernetes' own groups
+// are not asked: kube-scheduler writes nothing of it.
 func (g *group) askOthers(preEnqueue func(*object.Pod) *decision.Status) {
 	for _, e := range g.waiting {
 		if e == g.gate || e.Pod.KubernetesGroup() != "" {
@@ -380,8 +380,8 @@ func (g *group) askOthers(preEnqueue func(*object.Pod) *decision.Status) {
 	}
 }
 
-// moveGroup moves the waiting pods of the group that are elsewhere to a place because of the
-// event, and counts their arrivals. hinted is put's.
+// moveGroup moves the waiting pods of the group that are elsewhere to a place because of the event,
+// and counts their arrivals. hinted is the queue that queueing hints name, or "".
 func (q *Queue) moveGroup(now time.Time, g *group, to Place, event, hinted string) {
 	if queue := to.metric(); g.waiting[0].place != to {
 		q.arrivals[Arrival{queue, event, queue == hinted, WholeGroup}]++
@@ -407,9 +407,8 @@ func (all groups) saved(now time.Time) (saved []SavedGroup) {
 	return saved
 }
 
-// restoreGroups puts the waiting pods of groups among the restored entries into their
-// groups and places. A group that is not in saved, as in older snapshots, gets the turn of its
-// first pod.
+// restoreGroups puts the waiting pods of groups among the restored entries into their groups and
+// places. A group that is not in saved, as in older snapshots, gets the turn of its first pod.
 func (q *Queue) restoreGroups(now time.Time, saved []SavedGroup, entries []*Entry) {
 	for _, e := range entries {
 		if e.place == InFlight || !q.opts.hasGroup(e.Pod) {
@@ -438,9 +437,9 @@ func (q *Queue) restoreGroups(now time.Time, saved []SavedGroup, entries []*Entr
 	}
 }
 
-// gather sets the place of the restored pods of a group, which is one and may not be in older
-// snapshots. They are gated if one is, and else active if they differ. gates holds the UIDs of
-// the pods that gate their groups.
+// gather sets one place for the restored pods of a group, which older snapshots may have in
+// several. The pods are gated if one of them is, and else active if their places differ. gates
+// holds the UIDs of the pods that gate their groups.
 func (g *group) gather(gates map[types.UID]bool) {
 	to := g.waiting[0].place
 	for _, e := range g.waiting {

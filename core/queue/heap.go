@@ -98,8 +98,8 @@ func (h *heap) all() iter.Seq[*Entry] {
 	}
 }
 
-// has reports whether the entry is in this heap, at the index that the entry itself keeps.
-// It is for checks.
+// has reports whether the entry is in this heap, at the index that the entry itself keeps. It is
+// for checks.
 func (h *heap) has(e *Entry) bool {
 	list, at := h.entries, e.index
 	if at < nowhere {

@@ -38,7 +38,7 @@ type member struct {
 	*peers
 	pending bool // the plugin answered Pending
 	sized   bool // size is known
-	size    Size
+	size    Size // what each of them needs of a node at least
 }
 
 // rejector is a plugin that rejected a pod in its last attempt: an event that its hints
@@ -52,9 +52,9 @@ type rejector struct {
 // rejects a pod, and stays.
 type pluginIndex struct {
 	eventsToRegister func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)
-	plugins          []*plugin         // sorted by profile, then name
-	byKey            map[string]*peers // peers by their key
-	byNamespace      map[string]map[*peers]struct{}
+	plugins          []*plugin                      // sorted by profile, then name
+	byKey            map[string]*peers              // peers by their key
+	byNamespace      map[string]map[*peers]struct{} // peers by their pods' namespace
 }
 
 // newPluginIndex returns an index without plugins.
@@ -97,15 +97,15 @@ func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
 	}
 }
 
-// MoveAllToActiveOrBackoff moves pods that an event in the cluster may help. An
-// unschedulable pod moves if a queueing hint of a plugin that rejected it says so: to
-// backoff, to active if its backoff is over, or to active at once if that plugin answered
-// Pending. Gated pods whose gate it may open run PreEnqueue again. For pods in flight the
-// event is kept; it must not be changed any more.
+// MoveAllToActiveOrBackoff moves pods that an event in the cluster may help. An unschedulable pod
+// moves if a queueing hint of a plugin that rejected it says so: to backoff, to active if its
+// backoff is over, or to active at once if that plugin answered Pending. Gated pods whose gate it
+// may open run PreEnqueue again. For pods in flight the event is kept; it must not be changed any
+// more.
 //
-// One event may have several actions. One on framework.WildCard moves all pods. Pods that
-// preCheck excludes stay; nil excludes none. So do unschedulable pods that
-// Options.Foresight excludes. It returns the number of pods moved.
+// One event may have several actions. One on framework.WildCard moves all pods. Pods that preCheck
+// excludes stay; nil excludes none. So do unschedulable pods that Options.Foresight excludes. It
+// returns the number of pods that it moved; those that moved only with their group do not count.
 func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preCheck func(*object.Pod) bool) int {
 	if q.inFlight.len() > 0 {
 		q.events.add(e)
@@ -166,10 +166,10 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 	return len(moved)
 }
 
-// MoveInNamespaces moves unschedulable pods, whatever plugins rejected them, as if an event of
-// this name may help them: those of the namespaces for which concerned is true that helps is
-// true for. helps is asked once for equal pods. No pod that is in flight becomes
-// unschedulable.
+// MoveInNamespaces moves unschedulable pods to active or backoff, whatever plugins rejected them:
+// the pods for which helps returns true, in the namespaces for which concerned returns true. helps
+// is asked once for equal pods. event names the cause. Pods in flight do not become unschedulable
+// when they come back.
 func (q *Queue) MoveInNamespaces(now time.Time, event string, concerned func(namespace string) bool, helps func(*object.Pod) bool) {
 	q.events.calls++
 	var moved []*Entry
@@ -197,9 +197,9 @@ type calledPod struct {
 	how strategy
 }
 
-// call appends the pods of a, which a hint wants to move, to to and returns that. It
-// appends none if the event could not help them (Options.Foresight), and tells listeners
-// so. It resets a.strategy.
+// call appends the pods of a, which a hint wants to move, to the slice to and returns it. If the
+// event could not help them (Options.Foresight), it appends none and tells listeners. Pods that
+// preCheck excludes are left out. It resets a.strategy.
 func (q *Queue) call(to []calledPod, a *peers, question Question, event string, preCheck func(*object.Pod) bool) []calledPod {
 	how, first := a.strategy, a.first(preCheck)
 	a.strategy = skip
@@ -219,8 +219,9 @@ func (q *Queue) call(to []calledPod, a *peers, question Question, event string, 
 	return to
 }
 
-// calledByUnknown returns, for an event on any resource, the pods gated by a plugin that
-// their profile does not have; nil for another event.
+// calledByUnknown returns, for an event on any resource (WildCard), the gated pods that are listed
+// under no plugin, as their profile does not have the plugin that gates them. It returns nil for
+// any other event.
 func (q *Queue) calledByUnknown(e *framework.Event, preCheck func(*object.Pod) bool) (called []calledPod) {
 	if e.Resource != framework.WildCard {
 		return nil
@@ -268,9 +269,10 @@ func (h *hints) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework
 	return how, action
 }
 
-// strategyOf returns the answer of the plugin's hints to the event, or sofar if that is at
-// least as strong; hints are not called if they cannot change the result. pending means
-// that the plugin answered Pending for the pod, which then moves at once.
+// strategyOf returns the answer of the plugin's hints to the event, or sofar if that is at least as
+// strong; hints are not called if they cannot change the result. pending means that the plugin
+// answered Pending for the pod, which then moves at once. An event on any resource (WildCard) is
+// answered with afterBackoff.
 func (h *hints) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.Pod, e *framework.Event) strategy {
 	answer := afterBackoff
 	if pending {
@@ -332,8 +334,8 @@ func (a *peers) first(preCheck func(*object.Pod) bool) *Entry {
 	return nil
 }
 
-// add lists the pod under the plugins that rejected it: with its peers of class c if there
-// are some, else as new peers.
+// add lists the pod under the plugins that rejected it: with its peers of class c if there are
+// some, else as new peers. It sets e.peers.
 func (x *pluginIndex) add(e *Entry, c Class, rejectors ...rejector) {
 	a := x.byKey[string(c.Key)]
 	if a == nil {
@@ -460,8 +462,9 @@ func (p *plugin) namesOf(pod *object.Pod) (names []objectName) {
 	return names
 }
 
-// concerned returns the members that the event may concern, in the order of members: those
-// that name its object, or all if a registered event does not name objects.
+// concerned returns the members that the event may concern, in the order of members: those that
+// name its object. It returns all if the event is about no API object, or if a registered event
+// does not say which objects pods name.
 func (p *plugin) concerned(e *framework.Event) []member {
 	about, ok := objectOf(e)
 	if !ok || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) && w.Names == nil }) {

@@ -35,10 +35,10 @@ func (q *Queue) Counts() Counts {
 // event, both named as in kube-scheduler's metric queue_incoming_pods_total.
 type Arrival struct {
 	Queue, Event string
-	// Hinted is set if the queueing hints, or that there was none, named this queue.
-	// kube-scheduler does not count these in queue_incoming_entities_total.
+	// Hinted is set if queueing hints named Queue, or if the outcome of the attempt did where no
+	// hint was asked. kube-scheduler does not count these in queue_incoming_entities_total.
 	Hinted bool
-	Of     Arriving
+	Of     Arriving // what arrived
 }
 
 // Arriving is what an arrival counts.
@@ -63,12 +63,12 @@ func (e *Entry) arrives() Arriving {
 // caller owns the map.
 func (q *Queue) Arrivals() map[Arrival]int { return maps.Clone(q.arrivals) }
 
-// WaitingGroup is how it stands with a pod group of which pods wait.
+// WaitingGroup describes a pod group of which pods wait.
 type WaitingGroup struct {
 	Place Place
-	Pods  int // that wait
-	// Plugin is the one that holds back a gated group, or the first that rejected a pod of
-	// another one in its last attempt; "" for none.
+	Pods  int // number of pods that wait
+	// Plugin gates the group, or, if it is not gated, is the first that rejected one of its pods in
+	// its last attempt; "" for none.
 	Plugin string
 	// Since is when the first of these pods was active for the first time, wherever the group
 	// has waited from then on; zero if none was.
@@ -85,7 +85,8 @@ func (q *Queue) WaitingGroups() (all []WaitingGroup) {
 	return all
 }
 
-// heldBy returns the Plugin of the group's WaitingGroup.
+// heldBy returns the plugin that gates the group. If the group is not gated, it is the first plugin
+// that rejected one of its waiting pods in the last attempt; "" if there is none.
 func (g *group) heldBy() string {
 	if g.gate != nil {
 		return g.gate.preEnqueueStatus.Plugin
@@ -98,7 +99,8 @@ func (g *group) heldBy() string {
 	return ""
 }
 
-// activeSince returns the Since of the group's WaitingGroup.
+// activeSince returns when the first of the group's waiting pods was active for the first time;
+// zero if none was.
 func (g *group) activeSince() (since time.Time) {
 	for _, e := range g.waiting {
 		if at := e.FirstActive; !at.IsZero() && (since.IsZero() || at.Before(since)) {
@@ -151,7 +153,7 @@ type State struct {
 	RejectedBy, PendingBy []string
 	// PreEnqueueStatus is why it is gated, nil if it is not.
 	PreEnqueueStatus *decision.Status
-	NominatedNode    string
+	NominatedNode    string // "" for none
 }
 
 // State returns a copy of what the queue knows of the pod.

@@ -29,7 +29,7 @@ func (q *Queue) Listen(l *Listener) { q.listeners = append(q.listeners, l) }
 // listeners are all listeners of a queue.
 type listeners []*Listener
 
-// tellMoved calls every listener's Moved for a pod that moved from a place because of the
+// tellMoved calls every listener's Moved for a pod that moved from the place from because of the
 // event.
 func (all listeners) tellMoved(e *Entry, from Place, event string) {
 	for _, l := range all {
@@ -39,7 +39,7 @@ func (all listeners) tellMoved(e *Entry, from Place, event string) {
 	}
 }
 
-// skipsWanted reports whether a listener has Skipped.
+// skipsWanted reports whether a listener has Skipped set.
 func (all listeners) skipsWanted() bool {
 	return slices.ContainsFunc(all, func(l *Listener) bool { return l.Skipped != nil })
 }
@@ -59,7 +59,7 @@ func (all listeners) notifySkipped(unschedulable *heap, event string, preCheck f
 	}
 }
 
-// wouldFailAgainWanted reports whether a listener has WouldFailAgain.
+// wouldFailAgainWanted reports whether a listener has WouldFailAgain set.
 func (all listeners) wouldFailAgainWanted() bool {
 	return slices.ContainsFunc(all, func(l *Listener) bool { return l.WouldFailAgain != nil })
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// nominations holds the pods nominated to each node, and the nodes whose nominations
-// changed. It implements core/nominations.Nominator.
+// nominations holds the pods nominated to each node, and the nodes whose nominations changed. It
+// implements core/nominations.Nominator.
 type nominations struct {
 	nominated map[string][]*object.Pod // by node, sorted by rank
 	nodes     []string                 // the keys of nominated, sorted
-	// renominated lists the nodes whose nominations changed, oldest first, dropped being
-	// the number of older ones that are forgotten.
+	// renominated holds the nodes whose nominations changed, oldest first, for Renominated.
 	renominated struct {
 		nodes   []string
 		dropped uint64 // number of older changes, forgotten
@@ -43,10 +42,10 @@ func (n *nominations) Renominated(since uint64) (nodes []string, now uint64, kno
 	return n.renominated.nodes[since-n.renominated.dropped:], now, true
 }
 
-// updateNomination follows an update of the pod from old. The pod's
-// status.nominatedNodeName counts if it is set now or was before; else a nomination that
-// was not written to the API yet stays (kube-scheduler's UpdateNominatedPod). A pod in flight keeps
-// its nomination: once assumed, it must not count twice.
+// updateNomination follows an update of the pod from old. The pod's status.nominatedNodeName counts
+// if it is set now or was before; else a nomination that was not written to the API yet stays
+// (kube-scheduler's UpdateNominatedPod). A pod in flight keeps its nomination: once assumed, it
+// must not count twice.
 func (q *Queue) updateNomination(e *Entry, old *object.Pod) {
 	node := e.nominated
 	if e.place != InFlight && (old.NominatedNode != "" || e.Pod.NominatedNode != "") {
@@ -55,8 +54,8 @@ func (q *Queue) updateNomination(e *Entry, old *object.Pod) {
 	q.Nominate(e, node)
 }
 
-// Nominate nominates the pod to the node, in place of any earlier nomination. Node "" ends
-// the nomination.
+// Nominate nominates the pod to the node, in place of any earlier nomination. Node "" ends the
+// nomination. It moves no pods.
 func (q *Queue) Nominate(e *Entry, node string) {
 	from := e.nominated
 	if from != "" {
@@ -93,7 +92,7 @@ func (n *nominations) setNominated(node string, pods []*object.Pod) {
 	n.nominated[node] = pods
 }
 
-// byRank compares by descending priority, then by UID.
+// byRank compares two pods by descending priority, then by UID.
 func byRank(a, b *object.Pod) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),

@@ -23,11 +23,11 @@ type Entry struct {
 	// since is when the pod was put into its place, or put there again.
 	since time.Time
 
-	*turn        // own, or that of the group with which the pod waits
-	own   turn   // of the pod by itself
+	*turn        // &own, or that of the group with which the pod waits
+	own   turn   // the turn of a pod without a group
 	group *group // with which the pod waits or is tried; nil: none
 
-	flushed  bool // see Flushed
+	flushed  bool // it left unschedulable because its time was over, and was not rejected since
 	returned bool // the pod came back from the attempt of its group, which has not ended
 
 	rejectors        []rejector       // plugins that rejected it in the last attempt, sorted
@@ -41,12 +41,12 @@ type Entry struct {
 	// Of a pod in flight: the number of the last event at its Pop, the pod as it was then
 	// if it was updated since, with the changes, and whether Activate was called.
 	popped    uint64
-	calls     uint64 // of MoveInNamespaces at its Pop
+	calls     uint64 // number of calls of MoveInNamespaces at its Pop
 	changed   *object.Pod
 	changes   framework.ActionType
 	activated bool
 
-	nominated string // node, "" for none
+	nominated string // the node to which the pod is nominated, "" for none
 }
 
 // Place returns where in the queue the pod is; Nowhere if e is nil.
@@ -69,8 +69,8 @@ func (e *Entry) NominatedNode() string {
 // included.
 func (e *Entry) Attempts() int { return e.Tries }
 
-// RejectedBy returns the plugins that rejected the pod in its last attempt; the bool is
-// true for those that answered Pending.
+// RejectedBy returns the plugins that rejected the pod in its last attempt; the bool is true for
+// those that answered Pending. It returns none from Pop until the pod comes back.
 func (e *Entry) RejectedBy() iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
 		for _, r := range e.rejectors {
@@ -107,8 +107,8 @@ type turn struct {
 // not for an event, and was not rejected since.
 func (e *Entry) Flushed() bool { return e.flushed }
 
-// recordChange records an update of the pod in flight, from old. Several updates become
-// one: from the pod that was popped to the newest.
+// recordChange records an update of the pod in flight from old, which differs by changes. Several
+// updates become one: from the pod that was popped to the newest.
 func (e *Entry) recordChange(old *object.Pod, changes framework.ActionType) {
 	if e.changed == nil {
 		e.changed = old
@@ -236,8 +236,9 @@ func (q *Queue) leave(e *Entry) {
 	}
 }
 
-// enter adds the pod to the heap or set of its new place and to the lists of the plugins
-// that it waits for. It is the second half of move.
+// enter adds the pod to the heap or set of its new place and to the lists of the plugins that it
+// waits for. It sets FirstActive when the pod is active for the first time. It is the second half
+// of move.
 func (q *Queue) enter(now time.Time, e *Entry) {
 	switch e.place {
 	case Nowhere:

@@ -45,8 +45,9 @@ type Options struct {
 	// pods that name one: the pods of a group wait and are tried together. A nil function
 	// means that each pod waits by itself.
 	PodGroup func(name types.NamespacedName) *object.PodGroup
-	// HalfBound returns QueuedPodInfo.HalfBound for the group of this name. Call
-	// UpdateHalfBound when its answer may have changed. nil: it is not set.
+	// HalfBound reports whether the group of this name is a gang of which a part is bound that is
+	// smaller than its minimum (QueuedPodInfo.HalfBound). Call UpdateHalfBound when its answer may
+	// have changed. nil: no group is.
 	HalfBound func(name types.NamespacedName) bool
 	// EventsToRegister returns the events that may help pods which the plugin of
 	// the profile rejected, the profile being a pod's SchedulerName. The answer
@@ -126,8 +127,8 @@ func New(o Options) *Queue {
 	return q
 }
 
-// less is the queue's total order: QueueSort, then the order of arrival. A pod that waits
-// with its group comes where the group does.
+// less is the queue's total order: QueueSort, then the order of arrival. A pod that waits with its
+// group comes where the group does, and pods of one group in the order of their arrival.
 func (q *Queue) less(a, b *Entry) bool {
 	switch {
 	case a.turn == b.turn:
@@ -146,7 +147,7 @@ func arrivedBefore(a, b *Entry) bool {
 	return a.order.Sequence < b.order.Sequence
 }
 
-// before reports whether a is before b, and returns tie if they are equal.
+// before reports whether the time a is before b, and returns tie if they are equal.
 func before(a, b time.Time, tie bool) bool {
 	if a.Equal(b) {
 		return tie
@@ -165,7 +166,8 @@ func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 	return e
 }
 
-// insert makes a pod that is nowhere or in flight wait: with its group, or as an active pod.
+// insert makes a pod that is nowhere or in flight wait: with its group, or active, unless
+// PreEnqueue gates it.
 func (q *Queue) insert(now time.Time, e *Entry, event string) {
 	if q.opts.hasGroup(e.Pod) {
 		q.join(now, e, event)
@@ -212,7 +214,8 @@ func (q *Queue) Delete(now time.Time, e *Entry) {
 	q.remove(now, e, eventDelete)
 }
 
-// remove removes the pod from its place and its group because of the event.
+// remove removes the pod from its place and its group because of the event. The group may be tried
+// again or become gated without it.
 func (q *Queue) remove(now time.Time, e *Entry, event string) {
 	from, g := e.place, e.group
 	e.leaveGroup()
@@ -270,13 +273,13 @@ func (q *Queue) handOut(now time.Time, e *Entry) {
 	e.rejectors, e.unknown = nil, nil
 }
 
-// Requeue puts back a pod in flight that could not be placed. rejectedBy and pendingBy are
-// the plugins that rejected it, in any order; for those in pendingBy (status Pending) an
-// event that helps moves the pod at once, without backoff. Without any plugin the attempt
-// ended in an error. The pod becomes unschedulable if no event since its Pop may help it;
-// otherwise it goes to backoff, active or gated. A pod that is not in flight stays as it
-// is. A pod that was popped with its group stays in flight until EndGroup; one that comes
-// back later joins its group where that waits.
+// Requeue puts back a pod in flight that could not be placed. rejectedBy and pendingBy are the
+// plugins that rejected it, in any order; for those in pendingBy (status Pending) an event that
+// helps moves the pod at once, without backoff. Without any plugin, or with one that is not known,
+// the attempt counts as an error. The pod becomes unschedulable if no event since its Pop may help
+// it; otherwise it goes to backoff, active or gated. A pod that is not in flight stays as it is. A
+// pod that was popped with its group stays in flight until EndGroup; one that comes back later
+// joins its group where that waits.
 func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string) {
 	if e.place != InFlight {
 		return
@@ -316,9 +319,9 @@ func (q *Queue) recordRejection(e *Entry, rejectedBy, pendingBy []string) strate
 	return q.strategySincePop(e)
 }
 
-// Activate makes the pods active now, whatever their backoff, unless PreEnqueue gates them.
-// A pod in flight goes to backoff when it comes back, instead of becoming unschedulable.
-// Active pods stay.
+// Activate makes the pods active now, whatever their backoff, unless PreEnqueue gates them. A pod
+// in flight goes to backoff or active when it comes back, instead of becoming unschedulable. Active
+// pods stay.
 func (q *Queue) Activate(now time.Time, entries ...*Entry) {
 	for _, e := range entries {
 		switch e.place {
@@ -332,9 +335,9 @@ func (q *Queue) Activate(now time.Time, entries ...*Entry) {
 	}
 }
 
-// RetryAfterError moves an unschedulable pod to error backoff because something that it
-// waited for failed, such as the eviction of a victim; the wait grows with its rejections.
-// It does nothing for a pod elsewhere.
+// RetryAfterError moves an unschedulable pod to error backoff because something that it waited for
+// failed, such as the eviction of a victim; the wait grows with its rejections and errors. It does
+// nothing for a pod elsewhere.
 func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 	if e.place != Unschedulable {
 		return
@@ -344,8 +347,8 @@ func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 	q.moveToActiveOrBackoff(now, e, afterBackoff, eventAttemptFailure)
 }
 
-// SkipBackoff moves a pod that HoldInBackoff held in error backoff to backoff, so that it
-// is tried before its backoff is over if nothing is active: a preemptor whose victims are
+// SkipBackoff moves a pod that HoldInBackoff held in error backoff to backoff, with its group, so
+// that it is tried before its backoff is over if nothing is active: a preemptor whose victims are
 // gone. It does nothing for a pod that failed with an error, or is elsewhere.
 func (q *Queue) SkipBackoff(now time.Time, e *Entry) {
 	if e.place != ErrorBackoff || e.errors != 0 {
@@ -406,9 +409,9 @@ func (q *Queue) stamp(now time.Time, e *Entry) {
 	e.Timestamp, e.Sequence = now, q.sequence
 }
 
-// moveToActiveOrBackoff runs PreEnqueue and moves the pod to active, or to a backoff if
-// that is not over and how is not immediately. It goes to error backoff after an error or
-// if it is to be held.
+// moveToActiveOrBackoff runs PreEnqueue and moves the pod, with its group, to active, or to gated
+// if a plugin rejects it. If how is afterBackoff and the backoff is not over, it goes to backoff
+// instead, or to error backoff after an error or if Options.HoldInBackoff holds it.
 func (q *Queue) moveToActiveOrBackoff(now time.Time, e *Entry, how strategy, event string) {
 	to := Active
 	switch {
@@ -421,8 +424,8 @@ func (q *Queue) moveToActiveOrBackoff(now time.Time, e *Entry, how strategy, eve
 	q.enqueue(now, e, to, event, how.queue())
 }
 
-// endBackoff makes a pod in backoff active. As in kube-scheduler it runs PreEnqueue again if
-// WaitOutBackoff is set.
+// endBackoff makes a pod in backoff active, with its group. As in kube-scheduler it runs PreEnqueue
+// again if WaitOutBackoff is set.
 func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 	if q.opts.WaitOutBackoff {
 		q.enqueue(now, e, Active, event, "")
@@ -431,8 +434,8 @@ func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 	}
 }
 
-// enqueue runs PreEnqueue and moves the pod to the place to, or to gated if a plugin
-// rejects it. hinted is put's. A group moves as a whole.
+// enqueue runs PreEnqueue and moves the pod to the place to, or to gated if a plugin rejects it.
+// hinted is the queue that queueing hints name, or "". A group moves as a whole.
 func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event, hinted string) {
 	if e.group != nil {
 		q.enqueueGroup(now, e, to, event, hinted)
@@ -444,9 +447,9 @@ func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event, hinted string)
 	q.put(now, e, to, event, hinted)
 }
 
-// put moves the pod to a place because of the event, and counts an arrival if it is
-// another place than before. hinted is the queue that the strategy names; "" if hints were
-// not asked. A group moves as a whole.
+// put moves the pod to a place because of the event, and counts an arrival if it is another place
+// than before. hinted is the queue that the strategy names; "" if hints were not asked. A group
+// moves as a whole.
 func (q *Queue) put(now time.Time, e *Entry, to Place, event, hinted string) {
 	if e.group != nil {
 		q.moveGroup(now, e.group, to, event, hinted)
@@ -455,7 +458,9 @@ func (q *Queue) put(now time.Time, e *Entry, to Place, event, hinted string) {
 	q.putAlone(now, e, to, event, hinted)
 }
 
-// putAlone does what put does, without the other pods of the group.
+// putAlone moves the pod to a place because of the event, and counts an arrival if it is another
+// place than before. Other pods of its group stay. hinted is the queue that the strategy names; ""
+// if hints were not asked.
 func (q *Queue) putAlone(now time.Time, e *Entry, to Place, event, hinted string) {
 	if from, queue := e.place, to.metric(); from != to {
 		q.arrivals[Arrival{queue, event, queue == hinted, e.arrives()}]++

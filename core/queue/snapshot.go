@@ -27,11 +27,11 @@ type Snapshot struct {
 // SavedGroup is a pod group of a Snapshot: when its pods are tried next.
 type SavedGroup struct {
 	Namespace, Name string
-	Queued          Age
-	Sequence        uint64
+	Queued          Age       // from when the backoff counts
+	Sequence        uint64    // number of the arrival
 	Rejections      int       `json:",omitempty"`
-	Errors          int       `json:",omitempty"`
-	BackoffEnd      Age       // of the window
+	Errors          int       `json:",omitempty"` // since the last rejection
+	BackoffEnd      Age       // start of the window in which the backoff ends
 	Gate            types.UID `json:",omitempty"` // pod that a PreEnqueue plugin rejects
 }
 
@@ -45,43 +45,43 @@ type SavedEvents struct {
 	Last   []*framework.Event `json:"-"`
 }
 
-// SavedNumber is the number of the last dropped event on the resource with the action of
-// that bit.
+// SavedNumber is the number of the last dropped event on Resource with the action of bit Bit.
 type SavedNumber struct {
 	Resource framework.EventResource
 	Bit      int
 	Number   uint64
 }
 
-// Saved is a pod of a Snapshot, with its place and its history in the queue.
+// Saved is a pod of a Snapshot, with its place and its history in the queue. Popped and the fields
+// after it are set only for a pod in flight.
 type Saved struct {
 	UID         types.UID `json:"-"`
 	Place       Place
-	Since       Age
-	Queued      Age
-	FirstActive Age
-	Sequence    uint64
-	Tries       int `json:",omitempty"`
+	Since       Age    // when it was put into Place
+	Queued      Age    // when it was added, or came back from an attempt
+	FirstActive Age    // when it was active for the first time
+	Sequence    uint64 // number of its arrival
+	Tries       int    `json:",omitempty"` // attempts
 
 	Rejections int  `json:",omitempty"`
-	Errors     int  `json:",omitempty"`
-	BackoffEnd Age  // of the window
-	Flushed    bool `json:",omitempty"`
+	Errors     int  `json:",omitempty"` // since the last rejection
+	BackoffEnd Age  // start of the window in which the backoff ends
+	Flushed    bool `json:",omitempty"` // left unschedulable without an event
 
 	RejectedBy []Rejector `json:",omitempty"`
-	Unknown    []string   `json:",omitempty"`
+	Unknown    []string   `json:",omitempty"` // rejected it, and not in its profile
 	Gate       *Gate      `json:",omitempty"`
-	Nominated  string     `json:",omitempty"`
+	Nominated  string     `json:",omitempty"` // node
 
-	Popped    uint64               `json:",omitempty"` // of a pod in flight: number of the last event at its Pop
-	Changes   framework.ActionType `json:",omitempty"` // updates of the pod since
-	Activated bool                 `json:",omitempty"` // since
-	Called    bool                 `json:",omitempty"` // MoveInNamespaces ran since
+	Popped    uint64               `json:",omitempty"` // number of the last event at its Pop
+	Changes   framework.ActionType `json:",omitempty"` // updates of the pod since its Pop
+	Activated bool                 `json:",omitempty"` // Activate was called since its Pop
+	Called    bool                 `json:",omitempty"` // MoveInNamespaces ran since its Pop
 	Pod       *object.Pod          `json:"-"`          // as it is in the queue
-	Changed   *object.Pod          `json:"-"`          // as it was at its Pop, nil if Pod is that
+	Changed   *object.Pod          `json:"-"`          // as it was at its Pop; nil: as Pod
 }
 
-// Rejector is a plugin that rejected a pod.
+// Rejector is a plugin that rejected a pod. Pending is set if it answered Pending.
 type Rejector struct {
 	Plugin  string
 	Pending bool `json:",omitempty"`
@@ -94,8 +94,8 @@ type Gate struct {
 	Reasons []string
 }
 
-// Age is how many nanoseconds before the snapshot something was, negative if it is to come;
-// never stands for a time that is not set.
+// Age is how many nanoseconds before the snapshot something was, negative if it is to come. The
+// constant never stands for a time that is not set.
 type Age int64
 
 // never is the Age that stands for a time that is not set (the zero time).
@@ -135,7 +135,7 @@ func (q *Queue) Snapshot(now time.Time) Snapshot {
 	return s
 }
 
-// saved returns the events for a snapshot.
+// saved returns the events in the form of a snapshot.
 func (l *inFlightEvents) saved() SavedEvents {
 	s := SavedEvents{Number: l.number}
 	for n := l.number - min(l.number, inFlightEventsKept) + 1; n <= l.number; n++ {
@@ -232,7 +232,8 @@ func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object
 	return entries
 }
 
-// restored returns a new entry for the saved pod, in the place that it had.
+// restored returns a new entry for the saved pod p, without its nomination. The entry is in the
+// place that it had, unless it waits with a group: restoreGroups puts it there.
 func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
 	e := newEntry(p)
 	e.place, e.since, e.flushed, e.unknown = s.Place, s.Since.Time(now), s.Flushed, s.Unknown
