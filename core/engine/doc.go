@@ -6,24 +6,24 @@
 // # One decision
 //
 // The route is in decide.go (Engine.decide). Here it is for the second pod of a
-// Deployment, just after the first was placed on node n2:
+// Deployment, just after the first was placed on node n2. The Example prints it:
 //
 //	Request{profile, pod}
 //	  |
 //	  | 1. classOf (core/classes): what the plugins can see of the pod, as bytes
 //	  v
-//	class "default|requests 100m|no tolerations|..."        the same as the others'
+//	class "default|requests 500m|no tolerations|..."        the same as the first pod's
 //	  |
 //	  | 2. viewOf (cache.go): the view that is kept for the class
 //	  v
 //	view    partitions       taints reject {n3}       (core/answers)
 //	        row filters      n1 fits   n2 fits        (Fit, ...)
-//	        index            n1 170    n2 150 (old)   n3 closed
+//	        index            n1 170    n2 174         n3 closed
 //	  |
 //	  | 3. refresh (view.go): the table's journal says that n2 alone changed; the
 //	  |    plugins are asked about n2
 //	  v
-//	        index            n1 170    n2 148         n3 closed
+//	        index            n1 170    n2 164         n3 closed
 //	  |
 //	  | 4. filterGroups, scoreGroups (decide.go): rows with equal raw scores and
 //	  |    domains are one group; domains may rule a group out, and normalized scores
