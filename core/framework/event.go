@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"math/bits"
+	"strconv"
 	"time"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -74,6 +76,41 @@ const (
 	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodScaleUp | UpdatePodSchedulingGatesEliminated | UpdatePodToleration | UpdatePodGeneratedResourceClaim | UpdatePodTerminating | UpdateOther
 	All        = ActionType(1<<32 - 1)
 )
+
+// actionNames are v1.37's names of single actions. It has none for UpdatePodTerminating.
+var actionNames = map[ActionType]string{
+	Add:                                "Add",
+	Delete:                             "Delete",
+	UpdateNodeAllocatable:              "UpdateNodeAllocatable",
+	UpdateNodeLabel:                    "UpdateNodeLabel",
+	UpdateNodeTaint:                    "UpdateNodeTaint",
+	UpdateNodeCondition:                "UpdateNodeCondition",
+	UpdateNodeAnnotation:               "UpdateNodeAnnotation",
+	UpdateNodeDeclaredFeature:          "UpdateNodeDeclaredFeature",
+	UpdatePodLabel:                     "UpdatePodLabel",
+	UpdatePodScaleDown:                 "UpdatePodScaleDown",
+	UpdatePodScaleUp:                   "UpdatePodScaleUp",
+	UpdatePodSchedulingGatesEliminated: "UpdatePodSchedulingGatesEliminated",
+	UpdatePodToleration:                "UpdatePodToleration",
+	UpdatePodGeneratedResourceClaim:    "UpdatePodGeneratedResourceClaim",
+	UpdateNamespaceLabel:               "UpdateNamespaceLabel",
+	UpdateSelector:                     "UpdateSelector",
+	UpdatePodTerminating:               "UpdatePodTerminating",
+	UpdateOther:                        "Update",
+	UpdateNodePreemptionPolicy:         "UpdateNodePreemptionPolicy",
+}
+
+// String returns the name of the action, v1.37's if it has one. Of several actions the lowest bit counts.
+func (a ActionType) String() string {
+	if a == All {
+		return "All"
+	}
+	first := a & -a
+	if name, ok := actionNames[first]; ok {
+		return name
+	}
+	return strconv.Itoa(bits.TrailingZeros32(uint32(first)))
+}
 
 // Event is a change in the cluster, as queueing hints see it. Old values are
 // nil on Add, new ones on Delete; a namespace that is not there has no labels,

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
-	"strconv"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -48,41 +47,14 @@ func resourceLabel(r framework.EventResource) string {
 	return resourceLabels[r]
 }
 
-// actionLabels are v1.37's names of single actions.
-var actionLabels = map[framework.ActionType]string{
-	framework.Add:                                "Add",
-	framework.Delete:                             "Delete",
-	framework.UpdateNodeAllocatable:              "UpdateNodeAllocatable",
-	framework.UpdateNodeLabel:                    "UpdateNodeLabel",
-	framework.UpdateNodeTaint:                    "UpdateNodeTaint",
-	framework.UpdateNodeCondition:                "UpdateNodeCondition",
-	framework.UpdateNodeAnnotation:               "UpdateNodeAnnotation",
-	framework.UpdateNodeDeclaredFeature:          "UpdateNodeDeclaredFeature",
-	framework.UpdatePodLabel:                     "UpdatePodLabel",
-	framework.UpdatePodScaleDown:                 "UpdatePodScaleDown",
-	framework.UpdatePodScaleUp:                   "UpdatePodScaleUp",
-	framework.UpdatePodSchedulingGatesEliminated: "UpdatePodSchedulingGatesEliminated",
-	framework.UpdatePodToleration:                "UpdatePodToleration",
-	framework.UpdatePodGeneratedResourceClaim:    "UpdatePodGeneratedResourceClaim",
-	framework.UpdateNamespaceLabel:               "UpdateNamespaceLabel",
-	framework.UpdateSelector:                     "UpdateSelector",
-	framework.UpdatePodTerminating:               "Update",
-	framework.UpdateOther:                        "Update",
-	framework.UpdateNodePreemptionPolicy:         "UpdateNodePreemptionPolicy",
-}
-
 // Label returns v1.37's name of an event, such as AssignedPodDelete or NodeAdd, for
 // metrics and for what users are told of a pod's moves. Of several actions the lowest bit
 // counts.
 func Label(r framework.EventResource, a framework.ActionType) string {
-	if a == framework.All {
-		return resourceLabel(r) + "All"
+	if a&-a == framework.UpdatePodTerminating {
+		a = framework.UpdateOther // v1.37 calls both Update
 	}
-	first := a & -a
-	if name, ok := actionLabels[first]; ok {
-		return resourceLabel(r) + name
-	}
-	return resourceLabel(r) + strconv.Itoa(bits.TrailingZeros32(uint32(first)))
+	return resourceLabel(r) + a.String()
 }
 
 // single returns each bit of actions as an action of its own.

@@ -2,8 +2,10 @@ package queue
 
 import (
 	"maps"
+	"math/bits"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,8 +60,8 @@ func TestLabelsAreComplete(t *testing.T) {
 		}
 	}
 	for a := range single(framework.Add | framework.Delete | framework.UpdateNode | framework.UpdatePod) {
-		if actionLabels[a] == "" {
-			t.Errorf("action %b has no label", a)
+		if name := a.String(); name == strconv.Itoa(bits.TrailingZeros32(uint32(a))) {
+			t.Errorf("action %b has no name", a)
 		}
 	}
 }
@@ -165,8 +167,8 @@ func TestLabelsAreUpstreams(t *testing.T) {
 		"resource Other":                            "objects that only hosted plugins know",
 	}
 	got := map[string]bool{}
-	for name := range maps.Values(actionLabels) {
-		got["action "+name] = true
+	for bit := range bits.Len32(uint32(framework.UpdateNodePreemptionPolicy)) {
+		got["action "+strings.TrimPrefix(Label(framework.Node, 1<<bit), "Node")] = true
 	}
 	for r := range framework.EventResource(framework.NumEventResources) {
 		got["resource "+resourceLabel(r)] = true

@@ -14,31 +14,30 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
-// actions names the parts of an ActionType in kube-scheduler's words, and what
-// they are in plain ones.
+// actions are the parts of an ActionType, and what they are in plain words.
 var actions = []struct {
-	action     framework.ActionType
-	name, text string
+	action framework.ActionType
+	text   string
 }{
-	{framework.Add, "Add", "comes"},
-	{framework.Delete, "Delete", "goes"},
-	{framework.UpdateNodeAllocatable, "UpdateNodeAllocatable", "offers more resources"},
-	{framework.UpdateNodeLabel, "UpdateNodeLabel", "gets other labels"},
-	{framework.UpdateNodeTaint, "UpdateNodeTaint", "loses a taint or is uncordoned"},
-	{framework.UpdateNodeCondition, "UpdateNodeCondition", "changes its conditions"},
-	{framework.UpdateNodeAnnotation, "UpdateNodeAnnotation", "gets other annotations"},
-	{framework.UpdateNodeDeclaredFeature, "UpdateNodeDeclaredFeature", "declares other features"},
-	{framework.UpdateNodePreemptionPolicy, "UpdateNodePreemptionPolicy", "gets another preemption policy"},
-	{framework.UpdatePodLabel, "UpdatePodLabel", "gets other labels"},
-	{framework.UpdatePodScaleDown, "UpdatePodScaleDown", "requests less"},
-	{framework.UpdatePodScaleUp, "UpdatePodScaleUp", "requests more"},
-	{framework.UpdatePodSchedulingGatesEliminated, "UpdatePodSchedulingGatesEliminated", "loses its scheduling gates"},
-	{framework.UpdatePodToleration, "UpdatePodToleration", "gets a toleration"},
-	{framework.UpdatePodGeneratedResourceClaim, "UpdatePodGeneratedResourceClaim", "has its resource claims generated"},
-	{framework.UpdateNamespaceLabel, "UpdateNamespaceLabel", "gets other labels"},
-	{framework.UpdateSelector, "UpdateSelector", "changes its selector"},
-	{framework.UpdatePodTerminating, "UpdatePodTerminating", "begins to go"},
-	{framework.UpdateOther, "Update", "changes"},
+	{framework.Add, "comes"},
+	{framework.Delete, "goes"},
+	{framework.UpdateNodeAllocatable, "offers more resources"},
+	{framework.UpdateNodeLabel, "gets other labels"},
+	{framework.UpdateNodeTaint, "loses a taint or is uncordoned"},
+	{framework.UpdateNodeCondition, "changes its conditions"},
+	{framework.UpdateNodeAnnotation, "gets other annotations"},
+	{framework.UpdateNodeDeclaredFeature, "declares other features"},
+	{framework.UpdateNodePreemptionPolicy, "gets another preemption policy"},
+	{framework.UpdatePodLabel, "gets other labels"},
+	{framework.UpdatePodScaleDown, "requests less"},
+	{framework.UpdatePodScaleUp, "requests more"},
+	{framework.UpdatePodSchedulingGatesEliminated, "loses its scheduling gates"},
+	{framework.UpdatePodToleration, "gets a toleration"},
+	{framework.UpdatePodGeneratedResourceClaim, "has its resource claims generated"},
+	{framework.UpdateNamespaceLabel, "gets other labels"},
+	{framework.UpdateSelector, "changes its selector"},
+	{framework.UpdatePodTerminating, "begins to go"},
+	{framework.UpdateOther, "changes"},
 }
 
 // events are what may requeue the pod, from the plugins that rejected it.
@@ -107,7 +106,7 @@ func eventsOf(plugin string, e framework.ClusterEventWithHint) (events []Event) 
 		case kind == "Pod" && a.action == framework.Delete && plugin == names.NodePorts:
 			text = "the pod that has the port goes"
 		}
-		events = append(events, Event{Resource: kind, Action: a.name, Plugin: plugin, Text: text, own: own})
+		events = append(events, Event{Resource: kind, Action: a.action.String(), Plugin: plugin, Text: text, own: own})
 	}
 	return events
 }
