@@ -94,7 +94,7 @@ func addAdmissionObjects(ctx context.Context, set *manifest.Set, config *rest.Co
 func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *decode.Kind, namespace string) error {
 	var options metav1.ListOptions
 	if k.Name == "Pod" {
-		options.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed"
+		options.FieldSelector = decode.Unfinished
 	}
 	client, err := clientFor(config, k)
 	if err != nil {

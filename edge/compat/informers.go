@@ -21,6 +21,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // factory is a SharedInformerFactory that records the event handlers that are added to its
@@ -31,15 +32,12 @@ type factory struct {
 	handlers []cache.ResourceEventHandlerRegistration
 }
 
-// unfinished is the field selector of the pods informer: pods that have not ended.
-const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
-
-// newFactory wraps inner. The informer of pods selects unfinished ones.
+// newFactory wraps inner. The informer of pods selects those that have not ended.
 func newFactory(inner informers.SharedInformerFactory) *factory {
 	f := &factory{SharedInformerFactory: inner}
 	f.InformerFor(&v1.Pod{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return coreinformers.NewFilteredPodInformer(client, all, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-			func(o *metav1.ListOptions) { o.FieldSelector = unfinished })
+			func(o *metav1.ListOptions) { o.FieldSelector = decode.Unfinished })
 	})
 	return f
 }

@@ -16,6 +16,9 @@ func Ended(p *v1.Pod) bool {
 	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
 }
 
+// Unfinished is the field selector of the pods that have not ended.
+const Unfinished = "status.phase!=Succeeded,status.phase!=Failed"
+
 // Pod decodes a pod. The result shares maps and slices with the API object,
 // which must not be changed afterwards.
 func Pod(p *v1.Pod) *object.Pod {

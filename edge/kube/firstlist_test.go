@@ -22,6 +22,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // podList is a list of pods in protobuf.
@@ -97,7 +98,7 @@ func TestFirstListIsToldAsItComes(t *testing.T) {
 			flush(w, nil)
 			<-r.Context().Done()
 		case q.Get("limit") == "": // else the read before a watch that is resumed
-			if q.Get("fieldSelector") != unfinished || q.Get("resourceVersion") != "" {
+			if q.Get("fieldSelector") != decode.Unfinished || q.Get("resourceVersion") != "" {
 				t.Errorf("%q", r.URL.RawQuery)
 			}
 			flush(w, list[:half])

@@ -22,9 +22,6 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// unfinished is the field selector by which pods are watched: those that have not ended.
-const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
-
 // Watcher lists and watches the objects that decisions depend on, and posts them to the
 // machine as events. It keeps no objects, only their names, UIDs and versions.
 type Watcher struct {
@@ -71,7 +68,7 @@ func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logge
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 	pods.protobuf = c.protobuf
-	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
+	pods.reflect(c.Watch, &v1.Pod{}, decode.Unfinished, logger)
 	s.stores = append(s.selectorOwners(c, post), nodes, namespaces, budgets, pods)
 	for _, kind := range kinds {
 		s.stores = append(s.stores, s.objects(c, kind, post))

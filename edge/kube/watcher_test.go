@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 func versioned(name string, uid types.UID, version string) *v1.Pod {
@@ -137,7 +138,7 @@ func TestSource(t *testing.T) {
 		q := r.URL.Query()
 		isPods := strings.HasSuffix(r.URL.Path, "/pods")
 		isBudgets := r.URL.Path == "/apis/policy/v1/poddisruptionbudgets"
-		if isPods && q.Get("fieldSelector") != unfinished {
+		if isPods && q.Get("fieldSelector") != decode.Unfinished {
 			t.Errorf("selector %q", q.Get("fieldSelector"))
 		}
 		switch {
