@@ -113,7 +113,7 @@ func (o *options) newHosts(c *config.Config, api *rest.Config) (*compat.Hosts, e
 	utilruntime.ReallyCrash = false
 	options := compat.Options{Logger: klog.Background(), Config: api, Timeout: o.hosted.timeout, Parallelism: int(*c.Parallelism),
 		PodsToActivate:   o.hosted.podsToActivate,
-		DeviceTaintRules: o.gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: o.gates.Enabled("DRAConsumableCapacity"),
+		DeviceTaintRules: o.gates.Enabled(features.DRADeviceTaintRules), ConsumableCapacity: o.gates.Enabled(features.DRAConsumableCapacity),
 		PodGroups: o.gates.Enabled(features.GenericWorkload), GroupPlacements: o.gates.Enabled(features.TopologyAwareWorkloadScheduling),
 		PreQueueingHints: o.gates.Enabled(features.SchedulerPreQueueingHints)}
 	extenders, err := extender.New(c.Extenders)

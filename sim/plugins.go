@@ -103,7 +103,7 @@ func (s *Scheduler) build() ([]*profile.Profile, *compat.Hosts, error) {
 		return nil, nil, err
 	}
 	hosts, err := compat.NewOffline(compat.Options{Logger: klog.Background(), Timeout: s.plugins.Timeout, Parallelism: int(*s.config.Parallelism),
-		PodsToActivate: s.plugins.PodsToActivate, ConsumableCapacity: s.gates.Enabled("DRAConsumableCapacity"),
+		PodsToActivate: s.plugins.PodsToActivate, ConsumableCapacity: s.gates.Enabled(features.DRAConsumableCapacity),
 		PodGroups: s.gates.Enabled(features.GenericWorkload), GroupPlacements: s.gates.Enabled(features.TopologyAwareWorkloadScheduling),
 		PreQueueingHints: s.gates.Enabled(features.SchedulerPreQueueingHints)})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	appsclient "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/terminal"
@@ -37,7 +38,7 @@ func (q *whyOptions) addEvents(ctx context.Context, set *manifest.Set, pod *v1.P
 	}
 	ctx, cancel := reading(ctx)
 	defer cancel()
-	about := fields.Set{"involvedObject.kind": "Pod", "involvedObject.name": pod.Name, "reason": "FailedScheduling"}
+	about := fields.Set{"involvedObject.kind": "Pod", "involvedObject.name": pod.Name, "reason": string(machine.ReasonFailedScheduling)}
 	return unread(ctx, stderr, q.listEvents(ctx, set, pod.Namespace, about, eventsOfObject, stderr))
 }
 

@@ -23,9 +23,6 @@ import (
 // groupPostFilter is the name of the extension point.
 const groupPostFilter = "PodGroupPostFilter"
 
-// groupGate is the feature gate without which no PodGroupPostFilter plugin is called.
-const groupGate = "GenericWorkload"
-
 // adaptGroupPostFilter sets the native plugin's PodGroup.PostFilter to a function that calls
 // the hosted plugin, if it implements that.
 func (h *Host) adaptGroupPostFilter(native *framework.Plugin, p *hostedPlugin) {

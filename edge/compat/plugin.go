@@ -7,6 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
 // hostedPlugin is a hosted plugin as each interface that it implements. A field is nil if the
@@ -67,22 +68,19 @@ func isNil(pl fwk.Plugin) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil() && v.Type().Elem().Size() > 0
 }
 
-// placementGate is the feature gate of the PlacementGenerate and PlacementScore points.
-const placementGate = "TopologyAwareWorkloadScheduling"
-
 // tellUncalled logs the plugin's interfaces that are not called for want of a feature gate.
 func (h *Host) tellUncalled(p *hostedPlugin) {
 	if p.groupPostFilter != nil && !h.options.PodGroups {
-		h.tell(p, "PodGroupPostFilterPlugin", "gate", groupGate)
+		h.tell(p, "PodGroupPostFilterPlugin", "gate", features.GenericWorkload)
 	}
 	if h.options.GroupPlacements {
 		return
 	}
 	if p.generate != nil {
-		h.tell(p, "PlacementGeneratePlugin", "gate", placementGate)
+		h.tell(p, "PlacementGeneratePlugin", "gate", features.TopologyAwareWorkloadScheduling)
 	}
 	if p.placementScore != nil {
-		h.tell(p, "PlacementScorePlugin", "gate", placementGate)
+		h.tell(p, "PlacementScorePlugin", "gate", features.TopologyAwareWorkloadScheduling)
 	}
 }
 

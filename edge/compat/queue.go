@@ -17,6 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
 // preEnqueue returns a function that calls the plugin's PreEnqueue for a pod. A plugin that fails,
@@ -123,7 +124,7 @@ func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.
 			return nil, err
 		}
 		if events[i].PreQueueingHintFn != nil && !h.options.PreQueueingHints {
-			h.tell(p, "PreQueueingHintFn", "gate", "SchedulerPreQueueingHints")
+			h.tell(p, "PreQueueingHintFn", "gate", features.SchedulerPreQueueingHints)
 		}
 		list = append(list, h.eventOf(p, &events[i])...)
 	}

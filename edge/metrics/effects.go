@@ -9,6 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
 // preemption is what is left of a preemption's evictions.
@@ -64,7 +65,7 @@ func (m *Metrics) answered(q question) { delete(m.scoring, q) }
 
 // volumeFailed counts a failure of VolumeBinding.
 func (m *Metrics) volumeFailed(d *decision.Decision) {
-	if d.FailedPlugin != "VolumeBinding" {
+	if d.FailedPlugin != names.VolumeBinding {
 		return
 	}
 	switch d.FailedPoint {

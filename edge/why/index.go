@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
@@ -87,7 +88,7 @@ func (c *Cluster) indexEvents() *eventIndex {
 			if last := x.refusals[key]; last == nil || e.Last.After(last.since) {
 				x.refusals[key] = &refusal{e.Message, e.Last}
 			}
-		case e.Reason == "FailedScheduling" && e.Kind == "Pod":
+		case e.Reason == string(machine.ReasonFailedScheduling) && e.Kind == "Pod":
 			pod := types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
 			x.rejections[pod] = append(x.rejections[pod], e)
 		}

@@ -9,7 +9,9 @@ import (
 // The gates that the scheduler itself asks for.
 const (
 	CoordinatedLeaderElection       featuregate.Feature = "CoordinatedLeaderElection"
+	DRAConsumableCapacity           featuregate.Feature = "DRAConsumableCapacity"
 	DRADeviceBindingConditions      featuregate.Feature = "DRADeviceBindingConditions"
+	DRADeviceTaintRules             featuregate.Feature = "DRADeviceTaintRules"
 	DRAExtendedResource             featuregate.Feature = "DRAExtendedResource"
 	DRAResourceClaimDeviceStatus    featuregate.Feature = "DRAResourceClaimDeviceStatus"
 	DRASchedulerFilterTimeout       featuregate.Feature = "DRASchedulerFilterTimeout"

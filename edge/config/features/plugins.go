@@ -10,11 +10,11 @@ import (
 func Plugins(gates featuregate.FeatureGate) feature.Features {
 	return feature.Features{
 		DRAAdminAccess:                     gates.Enabled("DRAAdminAccess"),
-		DRAConsumableCapacity:              gates.Enabled("DRAConsumableCapacity"),
+		DRAConsumableCapacity:              gates.Enabled(DRAConsumableCapacity),
 		DRADerivedAttributes:               gates.Enabled("DRADerivedAttributes"),
 		DRADeviceBindingConditions:         gates.Enabled(DRADeviceBindingConditions),
 		DRADeviceCompatibilityGroups:       gates.Enabled("DRADeviceCompatibilityGroups"),
-		DRADeviceTaintRules:                gates.Enabled("DRADeviceTaintRules"),
+		DRADeviceTaintRules:                gates.Enabled(DRADeviceTaintRules),
 		DRADeviceTaints:                    gates.Enabled("DRADeviceTaints"),
 		DRAExtendedResource:                gates.Enabled(DRAExtendedResource),
 		DRAFractionalCapacityRange:         gates.Enabled("DRAFractionalCapacityRange"),

@@ -151,7 +151,7 @@ func newHosts(logger klog.Logger, o *Options, api *rest.Config, gates featuregat
 		return nil, err
 	}
 	return compat.New(compat.Options{Logger: logger, Config: api, Client: o.Client, Dynamic: d, Parallelism: int(o.Parallelism),
-		DeviceTaintRules: gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: gates.Enabled("DRAConsumableCapacity"),
+		DeviceTaintRules: gates.Enabled(features.DRADeviceTaintRules), ConsumableCapacity: gates.Enabled(features.DRAConsumableCapacity),
 		PodGroups: gates.Enabled(features.GenericWorkload), GroupPlacements: gates.Enabled(features.TopologyAwareWorkloadScheduling),
 		PreQueueingHints: gates.Enabled(features.SchedulerPreQueueingHints)}), nil
 }
