@@ -186,6 +186,17 @@ func Free(t *table.Table, name v1.ResourceName, row table.Row) (has, free int64)
 	return allHave[row], resource.Sub(allHave[row], allUse[row])
 }
 
+// FreeOnAll returns how much of the resource is free on all nodes together. An overcommitted
+// node has none to spare. v1.ResourcePods stands for the number of pods.
+func FreeOnAll(t *table.Table, name v1.ResourceName) (sum int64) {
+	s := New(t, name, 0, false)
+	has, used, _ := s.columns(t)
+	for r := range has {
+		sum = resource.Add(sum, max(0, resource.Sub(has[r], used[r])))
+	}
+	return sum
+}
+
 // Lacking returns by how much the request exceeds what is free on the row; 0 or less if it
 // fits. It is math.MinInt64 where the node has none: what device classes provide there is
 // neither used nor freed by pods.

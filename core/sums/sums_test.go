@@ -140,6 +140,13 @@ func TestFreeAndMost(t *testing.T) {
 			t.Errorf("%s: %d, of which %d are free; want %v", name, has, free, want)
 		}
 	}
+	tb.SetNode(&object.Node{Name: "over", Allocatable: resource.Vector{MilliCPU: 100}, AllowedPods: 2})
+	tb.AddPod(pod("large", 300, 0), "over")
+	for name, want := range map[v1.ResourceName]int64{v1.ResourceCPU: 100, v1.ResourcePods: 2, "unheard.of/one": 0} {
+		if free := FreeOnAll(tb, name); free != want {
+			t.Errorf("%s: %d are free on all nodes, want %d", name, free, want)
+		}
+	}
 	sum := New(tb, v1.ResourceCPU, 0, false)
 	for _, c := range []struct {
 		below int32

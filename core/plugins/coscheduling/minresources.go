@@ -8,6 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -26,10 +27,7 @@ func lacking(t *table.Table, g *object.PodGroup) string {
 			return short(a.Name, a.Value, free)
 		}
 	}
-	pods := int64(t.Groups().Named(g.GroupKey()).Scheduled())
-	for r, allowed := range t.AllowedPods() {
-		pods = resource.Add(pods, max(0, resource.Sub(allowed, t.PodCount()[r])))
-	}
+	pods := resource.Add(sums.FreeOnAll(t, v1.ResourcePods), int64(t.Groups().Named(g.GroupKey()).Scheduled()))
 	if pods < int64(g.MinCount) {
 		return short(v1.ResourcePods, int64(g.MinCount), pods)
 	}
@@ -39,14 +37,7 @@ func lacking(t *table.Table, g *object.PodGroup) string {
 // free returns how much of the resource is free for the group on all nodes together, with what its
 // own placed pods use.
 func free(t *table.Table, g *object.PodGroup, name v1.ResourceName) (sum int64) {
-	id, offered := t.Column(name)
-	if !offered {
-		return 0
-	}
-	used := t.Used(id)
-	for r, allocatable := range t.Allocatable(id) {
-		sum = resource.Add(sum, max(0, resource.Sub(allocatable, used[r])))
-	}
+	sum = sums.FreeOnAll(t, name)
 	for uid := range t.Groups().Named(g.GroupKey()).Placed() {
 		sum = resource.Add(sum, t.Pod(uid).Pod.Demand.Usage.Of(name))
 	}
