@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // Bounds of what is usual.
@@ -99,9 +100,9 @@ func (o *Overview) judgeReplicas(now time.Time) {
 		}
 		switch {
 		case !r.Ready:
-			o.attend("the replica %s is not ready (%s, %s)%s", r.Pod, cmp.Or(r.Waits, r.Phase), plural(int(r.Restarts), "restart"), ended)
+			o.attend("the replica %s is not ready (%s, %s)%s", r.Pod, cmp.Or(r.Waits, r.Phase), terminal.Count(int(r.Restarts), "restart"), ended)
 		case r.endedLately(now):
-			o.attend("the replica %s was restarted (%s)%s", r.Pod, plural(int(r.Restarts), "restart"), ended)
+			o.attend("the replica %s was restarted (%s)%s", r.Pod, terminal.Count(int(r.Restarts), "restart"), ended)
 		}
 	}
 }
@@ -133,11 +134,11 @@ func (o *Overview) judgeScheduler(s *api.Status) {
 		o.attend("a configuration was %s", refusalText(r))
 	}
 	if b := &s.Rates.Binding; b.P99 > slowBinding.Seconds() {
-		o.attend("bindings take long: p50 %s, p99 %s of %s; %s", secondsText(b.P50), secondsText(b.P99), plural(b.Pods, "pod"), o.slowCause(s))
+		o.attend("bindings take long: p50 %s, p99 %s of %s; %s", secondsText(b.P50), secondsText(b.P99), terminal.Count(b.Pods, "pod"), o.slowCause(s))
 	}
 	if s.Rates.Evicted >= manyEvicted {
 		by := evictionTexts(s.Rates.Preemptions)
-		o.attend("%s evicted in the last %.0fs: %s", plural(s.Rates.Evicted, "pod"), s.Rates.Seconds, strings.Join(by[:min(shownWorkloads, len(by))], "; "))
+		o.attend("%s evicted in the last %.0fs: %s", terminal.Count(s.Rates.Evicted, "pod"), s.Rates.Seconds, strings.Join(by[:min(shownWorkloads, len(by))], "; "))
 	}
 }
 
@@ -152,7 +153,7 @@ func (o *Overview) slowCause(s *api.Status) string {
 	case rate >= nearLimit*qps:
 		return fmt.Sprintf("%.0f were bound a second: the limit of %g requests a second is reached", rate, qps)
 	case s.Rates.Binding.P99 > wait:
-		return fmt.Sprintf("the API server is slow: %s bound in %.0fs are far fewer than %g requests a second allow", plural(s.Rates.Bound, "pod"), s.Rates.Seconds, qps)
+		return fmt.Sprintf("the API server is slow: %s bound in %.0fs are far fewer than %g requests a second allow", terminal.Count(s.Rates.Bound, "pod"), s.Rates.Seconds, qps)
 	}
-	return fmt.Sprintf("either %s came at once, for which %g requests a second take up to %s, or the API server is slow", plural(s.Rates.Bound, "pod"), qps, secondsText(wait))
+	return fmt.Sprintf("either %s came at once, for which %g requests a second take up to %s, or the API server is slow", terminal.Count(s.Rates.Bound, "pod"), qps, secondsText(wait))
 }

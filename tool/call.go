@@ -153,13 +153,5 @@ func reasonOf(err error) error {
 	return err
 }
 
-// plural is a number of things.
-func plural[N int | uint64](n N, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // nameOf is what errors call a configuration.
 func nameOf(file string) string { return cmp.Or(file, "kube-scheduler's defaults") }

@@ -157,7 +157,7 @@ func (c *configuration) check(file string, stdin io.Reader, out io.Writer) error
 		terminal.Fprintf(out, "%s: nothing is wrong\n", file)
 		return nil
 	}
-	return errors.New(plural(problems, "problem"))
+	return errors.New(terminal.Count(problems, "problem"))
 }
 
 func (c *configuration) show(file string, stdin io.Reader, out io.Writer) error {

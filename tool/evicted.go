@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
@@ -36,7 +37,7 @@ func evictionTexts(of []records.Preemption) []string {
 			for i := range all {
 				l.pods += all[i].Evicted
 			}
-			l.text = fmt.Sprintf("%s of %s for %d pods of %s", plural(l.pods, "pod"), f.victims, len(all), f.by)
+			l.text = fmt.Sprintf("%s of %s for %d pods of %s", terminal.Count(l.pods, "pod"), f.victims, len(all), f.by)
 		}
 		lines = append(lines, l)
 	}

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/berth-scheduler/berth/edge/spelling"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
@@ -198,7 +199,7 @@ func (o *Overview) judgePending(now time.Time) {
 		o.attend("%s for %s to leave %s, whose grace period ended %s ago%s", waitsText(v.For), v.Pod, v.Node, ageText(v.Seconds), held)
 	}
 	if more := len(o.StuckVictims) - shownPreemptions; more > 0 {
-		o.attend("%s more should be gone from the nodes that pods are nominated to", plural(more, "pod"))
+		o.attend("%s more should be gone from the nodes that pods are nominated to", terminal.Count(more, "pod"))
 	}
 }
 

@@ -121,12 +121,12 @@ func (r *recordOptions) run(ctx context.Context, stderr io.Writer) error {
 	if unread != nil && n.Entries == 0 {
 		return fmt.Errorf("nothing was recorded: %w", unread)
 	}
-	terminal.Fprintf(stderr, "%s recorded in %s\n", plural(n.Entries, "event"), r.to)
+	terminal.Fprintf(stderr, "%s recorded in %s\n", terminal.Count(n.Entries, "event"), r.to)
 	switch {
 	case unread != nil:
 		return fmt.Errorf("the record is not complete: %w", unread)
 	case n.Lost > 0:
-		return fmt.Errorf("%s lost: the record has a gap", plural(n.Lost, "event"))
+		return fmt.Errorf("%s lost: the record has a gap", terminal.Count(n.Lost, "event"))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (o *Overview) text() string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	if l := o.Lease; l != nil {
 		terminal.Fprintf(w, "LEADER\t%s\n", l.leader())
-		terminal.Fprintf(w, "LEASE\t%s, renewed %s ago, valid for %ds, %s so far\n", l.Name, secondsText(l.RenewedSeconds), l.ValidSeconds, plural(int(l.Holders), "change")+" of the holder")
+		terminal.Fprintf(w, "LEASE\t%s, renewed %s ago, valid for %ds, %s so far\n", l.Name, secondsText(l.RenewedSeconds), l.ValidSeconds, terminal.Count(int(l.Holders), "change")+" of the holder")
 	}
 	for i := range o.Replicas {
 		terminal.Fprintf(w, "%s\t%s\n", title(i, "REPLICAS"), o.Replicas[i].text())
@@ -63,7 +63,7 @@ func (r *Replica) text() string {
 		state += ", leads"
 	}
 	if r.Restarts > 0 {
-		state += ", " + plural(int(r.Restarts), "restart")
+		state += ", " + terminal.Count(int(r.Restarts), "restart")
 		if r.Ended != "" {
 			state += fmt.Sprintf(", the last after %s at %s", r.Ended, r.EndedAt.UTC().Format(time.RFC3339))
 		}
@@ -83,17 +83,17 @@ func schedulerText(w io.Writer, s *api.Status) {
 	terminal.Fprintf(w, "ASKED\t%s, which %s; it runs for %s\n", s.Identity, role, ageText(s.Time.Sub(s.Started).Seconds()))
 	c := &s.Configuration
 	terminal.Fprintf(w, "CONFIG\tin force since %s: profiles %s; %s; %g requests a second%s\n", c.Since.Format(time.RFC3339), strings.Join(c.Profiles, ", "),
-		plural(c.Extenders, "extender"), c.QPS, reloadText(c))
+		terminal.Count(c.Extenders, "extender"), c.QPS, reloadText(c))
 	if len(s.Hosted) > 0 {
 		terminal.Fprintf(w, "PLUGINS\thosted: %s\n", strings.Join(s.Hosted, ", "))
 	}
 	if s.Stuck == "" {
-		terminal.Fprintf(w, "CLUSTER\t%s, %s on them, %d of these assumed\n", plural(s.Nodes, "node"), plural(s.Pods, "pod"), s.Assumed)
+		terminal.Fprintf(w, "CLUSTER\t%s, %s on them, %d of these assumed\n", terminal.Count(s.Nodes, "node"), terminal.Count(s.Pods, "pod"), s.Assumed)
 		q := &s.Queue
 		terminal.Fprintf(w, "QUEUE\tactive %d, backoff %d, unschedulable %d, gated %d, in flight %d\n", q.Active, q.Backoff+q.ErrorBackoff, q.Unschedulable, q.Gated, q.InFlight)
 	}
 	if s.Shadow == nil { // which binds none
-		terminal.Fprintf(w, "BINDING\t%s; %s bound in the last %.0fs\n", bindingText(&s.Rates.Binding), plural(s.Rates.Bound, "pod"), s.Rates.Seconds)
+		terminal.Fprintf(w, "BINDING\t%s; %s bound in the last %.0fs\n", bindingText(&s.Rates.Binding), terminal.Count(s.Rates.Bound, "pod"), s.Rates.Seconds)
 	}
 	terminal.Fprintf(w, "WATCHES\t%s\n", watchesText(s))
 	if v := s.APIServer; v != nil {
@@ -134,7 +134,7 @@ func shadowText(s *api.ShadowStatus) string {
 		total += c.Pods
 	}
 	var b strings.Builder
-	terminal.Fprintf(&b, "\n%s OF THE LIVE SCHEDULER (docs/adopt.md says what each result means)\n", strings.ToUpper(plural(total, "choice")))
+	terminal.Fprintf(&b, "\n%s OF THE LIVE SCHEDULER (docs/adopt.md says what each result means)\n", strings.ToUpper(terminal.Count(total, "choice")))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, c := range s.Choices {
 		terminal.Fprintf(w, "  %d\t%.1f%%\t%s\t%s\t%s\n", c.Pods, 100*float64(c.Pods)/float64(total), c.Result, cmp.Or(c.Plugin, "-"), c.Profile)

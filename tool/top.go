@@ -209,7 +209,7 @@ func summaryText(s *api.Summary) string {
 	} else {
 		terminal.Fprintf(w, "LEADER\t%s\t(%s)\n", cmp.Or(s.Leader, "-"), s.Time.Format(time.RFC3339))
 	}
-	terminal.Fprintf(w, "CLUSTER\t%s, %s on them, %d of these assumed\n", plural(s.Nodes, "node"), plural(s.Pods, "pod"), s.Assumed)
+	terminal.Fprintf(w, "CLUSTER\t%s, %s on them, %d of these assumed\n", terminal.Count(s.Nodes, "node"), terminal.Count(s.Pods, "pod"), s.Assumed)
 	terminal.Fprintf(w, "QUEUE\tactive %d, backoff %d, unschedulable %d, gated %d, in flight %d%s\n", q.Active, q.Backoff+q.ErrorBackoff, q.Unschedulable, q.Gated, q.InFlight, oldest(s))
 	if s.Others != nil {
 		terminal.Fprintf(w, "OTHERS\t%s\n", othersText(s.Others))
@@ -218,7 +218,7 @@ func summaryText(s *api.Summary) string {
 	for _, n := range s.Rates.Attempts { // any order: a sum
 		attempts += n
 	}
-	terminal.Fprintf(w, "LAST %.0fs\t%s%s, %d bound, %d evicted\n", s.Rates.Seconds, plural(attempts, "attempt"), counts(s.Rates.Attempts, len(s.Rates.Attempts)), s.Rates.Bound, s.Rates.Evicted)
+	terminal.Fprintf(w, "LAST %.0fs\t%s%s, %d bound, %d evicted\n", s.Rates.Seconds, terminal.Count(attempts, "attempt"), counts(s.Rates.Attempts, len(s.Rates.Attempts)), s.Rates.Bound, s.Rates.Evicted)
 	terminal.Fprintf(w, "BINDING\t%s\n", bindingText(&s.Rates.Binding))
 	evicted := evictionTexts(s.Rates.Preemptions)
 	for i, text := range evicted[:min(shownPreemptions, len(evicted))] {
@@ -250,7 +250,7 @@ func summaryText(s *api.Summary) string {
 	}
 	_ = w.Flush()
 	if rest := len(s.Blocking) - shownBlocking; rest > 0 {
-		terminal.Fprintf(&b, "  (and %s)\n", plural(rest, "more cause"))
+		terminal.Fprintf(&b, "  (and %s)\n", terminal.Count(rest, "more cause"))
 	}
 	return b.String()
 }
@@ -271,7 +271,7 @@ func othersText(o *records.Others) string {
 	if o.Pods == 1 {
 		ask = "asks"
 	}
-	return fmt.Sprintf("%s%s %s for schedulers that are not this one: %s (this one is %s)", atLeast, plural(o.Pods, "pod"), ask, strings.Join(names, ", "), strings.Join(o.Profiles, ", "))
+	return fmt.Sprintf("%s%s %s for schedulers that are not this one: %s (this one is %s)", atLeast, terminal.Count(o.Pods, "pod"), ask, strings.Join(names, ", "), strings.Join(o.Profiles, ", "))
 }
 
 // bindingText says how long bindings took.
@@ -308,7 +308,7 @@ func preemptionText(p *records.Preemption) string {
 	if rest := p.Evicted - len(p.Victims); rest > 0 {
 		more = fmt.Sprintf(" and %d more", rest)
 	}
-	return fmt.Sprintf("%s for %s: %s%s on %s", plural(p.Evicted, "pod"), p.For, strings.Join(p.Victims, ", "), more, p.Node)
+	return fmt.Sprintf("%s for %s: %s%s on %s", terminal.Count(p.Evicted, "pod"), p.For, strings.Join(p.Victims, ", "), more, p.Node)
 }
 
 // refusalText says that a configuration was refused.

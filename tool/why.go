@@ -347,7 +347,7 @@ func (q *whyOptions) cluster(ctx context.Context, stdin io.Reader, stderr io.Wri
 		terminal.Fprintf(stderr, "berth: note: %s\n", n)
 	}
 	if refused := slices.Sorted(maps.Keys(set.Refused)); q.all && len(refused) > 0 {
-		terminal.Fprintf(stderr, "berth: note: %s not made, such as %s: %s\n", plural(len(refused), "pod"), refused[0], set.Refused[refused[0]].Error())
+		terminal.Fprintf(stderr, "berth: note: %s not made, such as %s: %s\n", terminal.Count(len(refused), "pod"), refused[0], set.Refused[refused[0]].Error())
 	}
 	w, err := sim.Load(in)
 	if err != nil {

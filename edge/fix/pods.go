@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
@@ -28,7 +29,7 @@ func (s *search) gates() []edit {
 	if len(s.pod.Gates) == 0 {
 		return nil
 	}
-	return []edit{{kind: removeGate, say: "remove the scheduling " + plural(len(s.pod.Gates), "gate") + " " + list(s.pod.Gates),
+	return []edit{{kind: removeGate, say: "remove the scheduling " + terminal.Plural(len(s.pod.Gates), "gate", "gates") + " " + list(s.pod.Gates),
 		ops: []Op{{Op: "remove", Path: "/spec/schedulingGates"}}}}
 }
 
@@ -198,7 +199,7 @@ func (s *search) release(p *object.Pod, node string) *edit {
 	switch {
 	case at >= 0 && len(s.set.Pods[at].Finalizers) > 0:
 		finalizers := s.set.Pods[at].Finalizers
-		e.say = fmt.Sprintf("take the %s %s off pod %s, which is terminating on %s", plural(len(finalizers), "finalizer"), list(finalizers), p.Key(), node)
+		e.say = fmt.Sprintf("take the %s %s off pod %s, which is terminating on %s", terminal.Plural(len(finalizers), "finalizer", "finalizers"), list(finalizers), p.Key(), node)
 	case Lost(s.nodes[node]):
 		e.say = fmt.Sprintf("delete pod %s, which is terminating on the lost node %s, by force", p.Key(), node)
 	default:

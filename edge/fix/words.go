@@ -5,13 +5,6 @@ import (
 	"strings"
 )
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
-}
-
 // mostNamed bounds the names in a list.
 const mostNamed = 10
 

@@ -65,7 +65,7 @@ func (l *List) headText(b *strings.Builder) {
 		if l.Pods == 1 {
 			verb = "is"
 		}
-		terminal.Fprintf(b, "%s%s %s pending, by cause, each tried in the scheduler's order\n", count(l.Pods, "pod"), l.about, verb)
+		terminal.Fprintf(b, "%s%s %s pending, by cause, each tried in the scheduler's order\n", terminal.Count(l.Pods, "pod"), l.about, verb)
 	}
 	l.unmadeText(b)
 }
@@ -81,7 +81,7 @@ func (l *List) UnmadeText(out io.Writer) error {
 func (l *List) unmadeText(b *strings.Builder) {
 	for i := range l.Missing {
 		m := &l.Missing[i]
-		terminal.Fprintf(b, "\n%s of %s never made%s: %s\n", count(m.Pods, "pod"), m.Workload, sinceText(m.Since), m.Message)
+		terminal.Fprintf(b, "\n%s of %s never made%s: %s\n", terminal.Count(m.Pods, "pod"), m.Workload, sinceText(m.Since), m.Message)
 		holdersText(b, "  ", m.Holders)
 	}
 	l.preemptedText(b)
@@ -89,7 +89,7 @@ func (l *List) unmadeText(b *strings.Builder) {
 
 // text writes the cause.
 func (c *Cause) text(b *strings.Builder, wide bool) {
-	terminal.Fprintf(b, "\n%s, %s\n", count(c.Pods, "pod"), c.Sentence)
+	terminal.Fprintf(b, "\n%s, %s\n", terminal.Count(c.Pods, "pod"), c.Sentence)
 	c.restText(b, wide)
 }
 
@@ -125,9 +125,7 @@ func (c *Cause) restText(b *strings.Builder, wide bool) {
 			}
 		}
 	}
-	if rest := len(c.Fixes) - len(shown); rest > 0 {
-		terminal.Fprintf(b, "  (and %d more: -o wide)\n", rest)
-	}
+	terminal.More(b, "  ", len(c.Fixes)-len(shown))
 	if c.Cut != "" {
 		terminal.Fprintf(b, "  cut: %s\n", c.Cut)
 	}

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // unplaced is the cause of pods that would be placed.
@@ -104,7 +105,7 @@ func (a *Answer) cordons() string {
 	if len(cordoned) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s %s cordoned)", list(cordoned, shortNames), plural(len(cordoned), "is", "are"))
+	return fmt.Sprintf(" (%s %s cordoned)", list(cordoned, shortNames), terminal.Plural(len(cordoned), "is", "are"))
 }
 
 // mostCordoned bounds the cordoned nodes that are looked at.

@@ -14,6 +14,7 @@ import (
 	ours "github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // detail says what a blocker of a group means on its nodes, with numbers and names.
@@ -62,7 +63,7 @@ func (f *facts) shortText(b *Blocker, nodes []string) string {
 		case ok:
 			text := fmt.Sprintf("%s runs %d of %d pods", nodes[0], t.PodCount()[row], t.AllowedPods()[row])
 			if first := f.nominated(nodes[0]); len(first) > 0 {
-				text += ", and " + keys(first) + isOrAre(len(first)) + " nominated to it"
+				text += ", and " + keys(first) + terminal.Plural(len(first), " is", " are") + " nominated to it"
 			}
 			parts = append(parts, text)
 		}
@@ -89,7 +90,7 @@ func (f *facts) shortOf(name v1.ResourceName, nodes []string) string {
 	text := fmt.Sprintf("it requests %s; %s has %s of %s free", amount(name, wants), of, quantity(name, free), quantity(name, whole))
 	text += f.resizes(name, best)
 	if first := f.nominated(best); len(first) > 0 {
-		text += ", as " + keys(first) + isOrAre(len(first)) + " nominated to it"
+		text += ", as " + keys(first) + terminal.Plural(len(first), " is", " are") + " nominated to it"
 	}
 	return text
 }
@@ -144,13 +145,6 @@ func keys(pods []*object.Pod) string {
 		names[i] = p.Key()
 	}
 	return list(slices.Sorted(slices.Values(names)), 2)
-}
-
-func isOrAre(n int) string {
-	if n == 1 {
-		return " is"
-	}
-	return " are"
 }
 
 // freest is the node with the most room, its room and its size.

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // mostProbed bounds the nodes on which each of the pod's volumes is tried alone.
@@ -78,7 +79,7 @@ func (f *facts) limitTexts(node string) (texts []string) {
 	}
 	for _, d := range attached.CSINode(row).Drivers {
 		if has := attached.Attached(row, d.Name); d.Limited && more[d.Name] > 0 && has+more[d.Name] > int(d.Limit) {
-			texts = append(texts, fmt.Sprintf("%s attaches %s of %s, has %d, and the pod brings %d", node, count(int(d.Limit), "volume"), d.Name, has, more[d.Name]))
+			texts = append(texts, fmt.Sprintf("%s attaches %s of %s, has %d, and the pod brings %d", node, terminal.Count(int(d.Limit), "volume"), d.Name, has, more[d.Name]))
 		}
 	}
 	return texts

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // deviceRequest is devices of one class that the pod wants.
@@ -141,7 +142,7 @@ func (f *facts) classWith(name string, more []resourcev1.DeviceSelector) *resour
 // devicesShort says how many devices the request wants, and how many of them the freest
 // of the nodes has.
 func (f *facts) devicesShort(r *deviceRequest, nodes []string) (text string, enough bool) {
-	text = fmt.Sprintf("%s wants %s of class %s", r.who, count(int(r.count), "device"), r.class)
+	text = fmt.Sprintf("%s wants %s of class %s", r.who, terminal.Count(int(r.count), "device"), r.class)
 	if r.narrowed {
 		text += " that its selectors take"
 	}
@@ -216,7 +217,7 @@ func (f *facts) deviceHints(r *deviceRequest, nodes []string) string {
 			}
 			pool := &s.Spec.Pool
 			if has := slicesOf(offer.Slices, s); has < pool.ResourceSliceCount {
-				say("pool %s of %s has %d of its %s: its driver has to publish the rest first", pool.Name, s.Spec.Driver, has, count(int(pool.ResourceSliceCount), "slice"))
+				say("pool %s of %s has %d of its %s: its driver has to publish the rest first", pool.Name, s.Spec.Driver, has, terminal.Count(int(pool.ResourceSliceCount), "slice"))
 			}
 			for i := range s.Spec.Devices {
 				d := &s.Spec.Devices[i]

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // offeredInstead says of a resource that none of the nodes offers what one of them lists or
@@ -117,7 +118,7 @@ func (f *facts) meantPod(api *v1.PodAffinityTerm, term *match.PodTerm) string {
 
 // namespaces are where a term looks for pods, in words.
 func namespaces(term *match.PodTerm) string {
-	text := plural(len(term.Namespaces), "namespace ", "namespaces ") + list(slices.Clone(term.Namespaces), 3)
+	text := terminal.Plural(len(term.Namespaces), "namespace ", "namespaces ") + list(slices.Clone(term.Namespaces), 3)
 	switch by := term.NamespaceSelector; {
 	case by == nil:
 		return text

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
@@ -37,7 +38,7 @@ func (f *facts) taintText(nodes []string) string {
 			text = "nodes are " + text
 		}
 		if mendable {
-			text += ": mend " + plural(len(nodes), "the node", "them")
+			text += ": mend " + terminal.Plural(len(nodes), "the node", "them")
 		}
 		parts = append(parts, text)
 	}
@@ -124,13 +125,6 @@ func conditionText(n *v1.Node, taint string) string {
 		return fmt.Sprintf("%s (%s)", text, c.Reason+why)
 	}
 	return text
-}
-
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
 }
 
 // conditionOf is the type of the condition for which a controller sets the taint.

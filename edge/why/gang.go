@@ -21,7 +21,7 @@ func (c *Cluster) gangText(name types.NamespacedName, fitting, waiting int) stri
 	if g := table.PodGroup(t, name); g != nil && g.Gang {
 		text = fmt.Sprintf("minCount %d, ", g.MinCount)
 		if all := placed + waiting; int(g.MinCount) < all {
-			text = fmt.Sprintf("minCount %d of %s, so %d count as complete; ", g.MinCount, count(all, "pod"), g.MinCount)
+			text = fmt.Sprintf("minCount %d of %s, so %d count as complete; ", g.MinCount, terminal.Count(all, "pod"), g.MinCount)
 		}
 	}
 	return fmt.Sprintf(" (%s%d placed, %d wait)", text, placed, waiting)
@@ -59,7 +59,7 @@ func (a *Answer) fitsByItself() string {
 	case a.WaitsForGroup():
 		return fmt.Sprintf("%s waits: %s. By itself it fits now on %s.", a.Pod, a.GroupCause.Sentence, a.Node)
 	case a.GroupCause != nil:
-		return fmt.Sprintf("%s fits now, with the others of its pod group %s: %s that wait find a place.%s", a.Pod, a.PodGroup, count(a.GroupCause.Pods, "pod"), a.margin())
+		return fmt.Sprintf("%s fits now, with the others of its pod group %s: %s that wait find a place.%s", a.Pod, a.PodGroup, terminal.Count(a.GroupCause.Pods, "pod"), a.margin())
 	}
 	return fmt.Sprintf("%s by itself fits now on %s.%s The pods of its group %s are placed together, which this answer does not try: \"berth simulate\" does, with the scheduler's --feature-gates.", a.Pod, a.Node, a.margin(), a.PodGroup)
 }

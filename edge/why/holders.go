@@ -97,9 +97,9 @@ func (s holdings) holders(c *Cluster, resource v1.ResourceName) (all []Holder) {
 // text says what the workload holds.
 func (h *Holder) text() string {
 	if h.Resource == string(v1.ResourcePods) {
-		return fmt.Sprintf("%s (%s)", h.Workload, count(h.Pods, "pod"))
+		return fmt.Sprintf("%s (%s)", h.Workload, terminal.Count(h.Pods, "pod"))
 	}
-	return fmt.Sprintf("%s (%s, %s)", h.Workload, h.Amount, count(h.Pods, "pod"))
+	return fmt.Sprintf("%s (%s, %s)", h.Workload, h.Amount, terminal.Count(h.Pods, "pod"))
 }
 
 // holdersText names those who hold most; indent stands before it.
@@ -111,7 +111,7 @@ func holdersText(b *strings.Builder, indent string, holders []Holder) {
 	for i := range holders {
 		texts = append(texts, holders[i].text())
 	}
-	terminal.Fprintf(b, "%s%s: %s\n", indent, plural(len(texts), "Largest holder", "Largest holders"), strings.Join(texts, ", "))
+	terminal.Fprintf(b, "%s%s: %s\n", indent, terminal.Plural(len(texts), "Largest holder", "Largest holders"), strings.Join(texts, ", "))
 }
 
 // kindsOfControllers are the kinds of a pod's controller as the scheduler knows it.

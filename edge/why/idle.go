@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
@@ -35,10 +36,10 @@ func (l *listing) idle(w Workload) (texts []string) {
 		}
 	}
 	if placed > 0 {
-		texts = append(texts, count(placed, "pod")+plural(placed, " has", " have")+" a node")
+		texts = append(texts, terminal.Count(placed, "pod")+terminal.Plural(placed, " has", " have")+" a node")
 	}
 	if len(waiting) > 0 {
-		texts = append(texts, fmt.Sprintf("%d of these %s not run: %s", len(waiting), plural(len(waiting), "does", "do"), list(waiting, shortNames)))
+		texts = append(texts, fmt.Sprintf("%d of these %s not run: %s", len(waiting), terminal.Plural(len(waiting), "does", "do"), list(waiting, shortNames)))
 	}
 	if s, is := o.(*appsv1.StatefulSet); is && unready != nil && s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement && placed < replicas(s.Spec.Replicas) {
 		texts = append(texts, fmt.Sprintf("its pods are made one after the other, and the next one waits until %s is ready", unready.Name))

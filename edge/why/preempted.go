@@ -218,7 +218,7 @@ func unknownKind(w Workload) int {
 func (l *List) preemptedText(b *strings.Builder) {
 	for i := range l.Preempted[:min(mostPreempted, len(l.Preempted))] {
 		p := &l.Preempted[i]
-		text := fmt.Sprintf("%s of %s%s preempted", count(p.Pods, "pod"), p.Workload, plural(p.Pods, " was", " were"))
+		text := fmt.Sprintf("%s of %s%s preempted", terminal.Count(p.Pods, "pod"), p.Workload, terminal.Plural(p.Pods, " was", " were"))
 		if strings.HasPrefix(p.Workload, "pod/") && p.Pods == 1 {
 			text = p.Workload + " was preempted"
 		}
@@ -235,6 +235,6 @@ func (l *List) preemptedText(b *strings.Builder) {
 		terminal.Fprintf(b, "\n%s\n", text)
 	}
 	if rest := len(l.Preempted) - mostPreempted; rest > 0 {
-		terminal.Fprintf(b, "(and pods of %s)\n", count(rest, "other workload"))
+		terminal.Fprintf(b, "(and pods of %s)\n", terminal.Count(rest, "other workload"))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // setNext records whether anybody was asked to leave for the pod, and which budgets the eviction
@@ -42,10 +43,10 @@ func (a *Answer) preemptingText() string {
 	text := fmt.Sprintf("%s preempts %s on %s at its next attempt", a.Pod, victims, a.Node)
 	var budgets []string
 	for _, b := range a.exceeded {
-		budgets = append(budgets, fmt.Sprintf("%s, which allows %s", b.Name, count(int(b.Allowed), "disruption")))
+		budgets = append(budgets, fmt.Sprintf("%s, which allows %s", b.Name, terminal.Count(int(b.Allowed), "disruption")))
 	}
 	if len(budgets) > 0 {
-		text += fmt.Sprintf(" (against the %s %s)", plural(len(budgets), "budget", "budgets"), list(budgets, shortNames))
+		text += fmt.Sprintf(" (against the %s %s)", terminal.Plural(len(budgets), "budget", "budgets"), list(budgets, shortNames))
 	}
 	return text + "."
 }

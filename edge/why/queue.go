@@ -51,7 +51,7 @@ func (a *Answer) queueText(b *strings.Builder, wide bool) {
 		if q.Until != nil {
 			terminal.Fprintf(b, ", until %s at the latest", q.Until.Format(time.TimeOnly))
 		}
-		terminal.Fprintf(b, "; %s", count(q.Attempts, "attempt"))
+		terminal.Fprintf(b, "; %s", terminal.Count(q.Attempts, "attempt"))
 		if q.Position > 0 {
 			terminal.Fprintf(b, "; position %d", q.Position)
 		}

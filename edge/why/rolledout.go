@@ -83,7 +83,7 @@ func (r *Rollout) sentence() string {
 	}
 	running := ""
 	if r.Running > 0 {
-		running = fmt.Sprintf("; %s of %s %s", count(r.Running, "pod"), r.Before, plural(r.Running, "runs", "run"))
+		running = fmt.Sprintf("; %s of %s %s", terminal.Count(r.Running, "pod"), r.Before, terminal.Plural(r.Running, "runs", "run"))
 	}
 	return fmt.Sprintf("The rollout to replicaset %s (revision %d)%s %s%s", r.ReplicaSet, r.Revision, since, strings.Join(r.Changes, " and "), running)
 }

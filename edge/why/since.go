@@ -185,9 +185,7 @@ func (a *Answer) heldText(b *strings.Builder, wide bool) {
 	for _, h := range shown {
 		terminal.Fprintf(b, "  %s\n", h.text())
 	}
-	if rest := len(a.Held) - len(shown); rest > 0 {
-		terminal.Fprintf(b, "  (and %d more: -o wide)\n", rest)
-	}
+	terminal.More(b, "  ", len(a.Held)-len(shown))
 }
 
 // text says what holds the pod, since when and by whom.

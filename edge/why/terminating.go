@@ -210,9 +210,7 @@ func (a *Answer) leavingText(b *strings.Builder, wide bool) {
 	for i := range shown {
 		terminal.Fprintf(b, "  %s\n", shown[i].text())
 	}
-	if rest := len(a.Leaving) - len(shown); rest > 0 {
-		terminal.Fprintf(b, "  (and %d more: -o wide)\n", rest)
-	}
+	terminal.More(b, "  ", len(a.Leaving)-len(shown))
 }
 
 // brief says since when the pod is terminating and what holds it, if that is known.

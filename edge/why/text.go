@@ -183,7 +183,7 @@ func (a *Answer) nearest() string {
 	case len(g.Blockers) == 1 && g.Blockers[0].Plugin == names.CapacityScheduling: // whatever node
 		where = ""
 	case g.Nodes < a.NodesTotal:
-		where = " (on " + count(g.Nodes, "node") + ": " + list(g.names, shortNames) + ")"
+		where = " (on " + terminal.Count(g.Nodes, "node") + ": " + list(g.names, shortNames) + ")"
 	}
 	return strings.Join(parts, "; and ") + where
 }
@@ -217,7 +217,7 @@ func (a *Answer) groupText(b *strings.Builder, wide bool) {
 		if wide {
 			names = strings.Join(g.names, ", ")
 		}
-		terminal.Fprintf(b, "  %s: %s\n", count(g.Nodes, "node"), names)
+		terminal.Fprintf(b, "  %s: %s\n", terminal.Count(g.Nodes, "node"), names)
 		for k := range g.Blockers {
 			terminal.Fprintf(b, "    %s\n", a.facts.detail(&g.Blockers[k], g.names))
 			if wide {
@@ -230,7 +230,7 @@ func (a *Answer) groupText(b *strings.Builder, wide bool) {
 		for _, g := range a.Groups[len(shown):] {
 			nodes += g.Nodes
 		}
-		terminal.Fprintf(b, "  (and %s with more that blocks: -o wide)\n", count(nodes, "node"))
+		terminal.Fprintf(b, "  (and %s with more that blocks: -o wide)\n", terminal.Count(nodes, "node"))
 	}
 }
 
@@ -271,9 +271,7 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 			}
 		}
 	}
-	if rest := len(a.Fixes) - len(shown); rest > 0 {
-		terminal.Fprintf(b, "  (and %d more: -o wide)\n", rest)
-	}
+	terminal.More(b, "  ", len(a.Fixes)-len(shown))
 	if a.Cut != "" {
 		terminal.Fprintf(b, "  Not all was tried: %s.\n", a.Cut)
 	}
@@ -340,7 +338,7 @@ func (a *Answer) margin() string {
 	at := slices.IndexFunc(a.Scores, func(n Node) bool { return n.Node == a.Node })
 	switch {
 	case at < 0:
-		return fmt.Sprintf(" It would not go there now: %s is the best of %s.", a.Scores[0].Node, count(a.NodesFeasible, "feasible node"))
+		return fmt.Sprintf(" It would not go there now: %s is the best of %s.", a.Scores[0].Node, terminal.Count(a.NodesFeasible, "feasible node"))
 	case a.NodesFeasible == 1:
 		return " No other node is feasible."
 	case at > 0 && a.Scores[at].Margin > 0:
@@ -350,7 +348,7 @@ func (a *Answer) margin() string {
 	if next.Margin == 0 {
 		return fmt.Sprintf(" %s scores as much; a seeded draw decides.", next.Node)
 	}
-	return fmt.Sprintf(" It is the best of %d feasible nodes by %s: %s is next (%s).", a.NodesFeasible, count(int(next.Margin), "point"), next.Node, difference(&a.Scores[0], next))
+	return fmt.Sprintf(" It is the best of %d feasible nodes by %s: %s is next (%s).", a.NodesFeasible, terminal.Count(int(next.Margin), "point"), next.Node, difference(&a.Scores[0], next))
 }
 
 // difference is by which plugins one node is better than another.
@@ -382,13 +380,6 @@ func (a *Answer) scoreText(b *strings.Builder, wide bool) {
 		terminal.Fprintf(w, "  %s\t%d\t%s\n", n.Node, n.Score, strings.Join(parts, " + "))
 	}
 	_ = w.Flush() // to memory
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // whyEvicted says why the pod goes and not another one of its node.

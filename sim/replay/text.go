@@ -18,8 +18,8 @@ const shown = 10
 
 // Write writes what came of an exact replay.
 func (x *Exactly) Write(w io.Writer) {
-	terminal.Fprintf(w, "%d steps from %s to %s, in %s\n", x.Steps, clock(x.From), clock(x.To), plural(x.Runs, "run"))
-	terminal.Fprintf(w, "%s: %s\n", plural(x.Decisions, "decision"), byResult(x.ByResult))
+	terminal.Fprintf(w, "%d steps from %s to %s, in %s\n", x.Steps, clock(x.From), clock(x.To), terminal.Count(x.Runs, "run"))
+	terminal.Fprintf(w, "%s: %s\n", terminal.Count(x.Decisions, "decision"), byResult(x.ByResult))
 	switch {
 	case x.Different > 0:
 		terminal.Fprintf(w, "%d of %d decisions are the same (%s); %s different\n", x.Same, x.Decisions-x.Unverified, share(x.Same, x.Decisions-x.Unverified), steps(x.Different))
@@ -33,7 +33,7 @@ func (x *Exactly) Write(w io.Writer) {
 		terminal.Fprintf(w, "All %d decisions, and all other effects, are the same as recorded.\n", x.Same)
 	}
 	if x.Unverified > 0 {
-		terminal.Fprintf(w, "%s cannot be compared: the record begins in the middle there, and does not hold how long each pod had waited.\n", plural(x.Unverified, "decision"))
+		terminal.Fprintf(w, "%s cannot be compared: the record begins in the middle there, and does not hold how long each pod had waited.\n", terminal.Count(x.Unverified, "decision"))
 	}
 }
 
@@ -53,13 +53,6 @@ func byResult(m map[decision.Result]int) string {
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 func share(n, of int) string {
 	if of == 0 {
@@ -98,7 +91,7 @@ func (c *Comparison) Write(w io.Writer, all bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	terminal.Fprintf(w, "\n%s on the same node, %d elsewhere, %d placed under A alone, %d under B alone\n", plural(c.Same, "pod"), len(c.Elsewhere), len(c.OnlyA), len(c.OnlyB))
+	terminal.Fprintf(w, "\n%s on the same node, %d elsewhere, %d placed under A alone, %d under B alone\n", terminal.Count(c.Same, "pod"), len(c.Elsewhere), len(c.OnlyA), len(c.OnlyB))
 	if err := c.workloads(w, all); err != nil {
 		return err
 	}
@@ -125,7 +118,7 @@ func (c *Comparison) workloads(w io.Writer, all bool) error {
 		return nil
 	}
 	by := c.verdicts()
-	terminal.Fprintf(w, "%s worse under B, %d better, %d alike\n", plural(by[worse], "workload"), by[better], by[alike])
+	terminal.Fprintf(w, "%s worse under B, %d better, %d alike\n", terminal.Count(by[worse], "workload"), by[better], by[alike])
 	listed, rest := c.Workloads, 0
 	if !all { // some that are worse, and some that are better
 		last := by[worse] + by[better]
@@ -146,9 +139,7 @@ func (c *Comparison) workloads(w io.Writer, all bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if rest > 0 {
-		terminal.Fprintf(w, "(and %d more: -o wide)\n", rest)
-	}
+	terminal.More(w, "", rest)
 	return nil
 }
 
@@ -202,9 +193,7 @@ func names(w io.Writer, title string, list []string, all bool) {
 	for _, line := range list {
 		terminal.Fprintf(w, "  %s\n", line)
 	}
-	if rest > 0 {
-		terminal.Fprintf(w, "  (and %d more: -o wide)\n", rest)
-	}
+	terminal.More(w, "  ", rest)
 }
 
 // Changed is what came of a record under another configuration or seed.
@@ -236,7 +225,7 @@ func (c *Changed) Write(w io.Writer, all bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	terminal.Fprintf(w, "\n%s on the node that the record has, %d not\n", plural(c.Same, "pod"), len(c.Elsewhere))
+	terminal.Fprintf(w, "\n%s on the node that the record has, %d not\n", terminal.Count(c.Same, "pod"), len(c.Elsewhere))
 	moves(w, "RECORDED, REPLAYED", c.Elsewhere, all)
 	return nil
 }

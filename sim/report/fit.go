@@ -151,9 +151,9 @@ func (r *podsFit) Text(out io.Writer) error {
 		verb = "fits"
 	}
 	if r.PodGroup != "" {
-		terminal.Fprintf(&b, "%s%s like %s %s, of %s each\n", following(r.After), count(r.Fits, "more pod group"), r.PodGroup, verb, count(r.PodsEach, "pod"))
+		terminal.Fprintf(&b, "%s%s like %s %s, of %s each\n", following(r.After), terminal.Count(r.Fits, "more pod group"), r.PodGroup, verb, terminal.Count(r.PodsEach, "pod"))
 	} else {
-		terminal.Fprintf(&b, "%s%s like %s %s\n", following(r.After), count(r.Fits, "more pod"), r.Pod, verb)
+		terminal.Fprintf(&b, "%s%s like %s %s\n", following(r.After), terminal.Count(r.Fits, "more pod"), r.Pod, verb)
 	}
 	perNode(&b, "MORE PODS", r.Nodes)
 	r.text(&b, "What stops the next")
@@ -166,11 +166,11 @@ func (s *scaled) Text(out io.Writer) error {
 	var b strings.Builder
 	terminal.Fprintf(&b, "%s", following(s.After))
 	if s.File == "" {
-		terminal.Fprintf(&b, "%s fits up to %s (now %d)\n", s.Workload, count(s.Fits, "replica"), *s.Now)
+		terminal.Fprintf(&b, "%s fits up to %s (now %d)\n", s.Workload, terminal.Count(s.Fits, "replica"), *s.Now)
 		perNode(&b, "REPLICAS", s.Nodes)
 		s.text(&b, "What stops the "+ordinal(s.Fits+1))
 	} else {
-		terminal.Fprintf(&b, "%s fits %s: %s\n", s.File, count(s.Fits, "time"), parts(s.Pods))
+		terminal.Fprintf(&b, "%s fits %s: %s\n", s.File, terminal.Count(s.Fits, "time"), parts(s.Pods))
 		perNode(&b, "PODS", s.Nodes)
 		s.text(&b, "What stops the "+ordinal(s.Fits+1))
 	}
@@ -191,7 +191,7 @@ func parts(pods map[string]int) string {
 	if n := len(names) - shortNames; n > 0 {
 		names, rest = names[:shortNames], fmt.Sprintf(" and %d more", n)
 	}
-	return count(all, "pod") + " each, of " + strings.Join(names, ", ") + rest
+	return terminal.Count(all, "pod") + " each, of " + strings.Join(names, ", ") + rest
 }
 
 // ordinal is 1st, 2nd, 3rd, 4th.
@@ -219,7 +219,7 @@ func perNode(b *strings.Builder, title string, pods map[string]int) {
 	}
 	_ = w.Flush() // to memory
 	if rest := len(nodes) - shortNodes; rest > 0 {
-		terminal.Fprintf(b, "(and %s: -o json)\n", count(rest, "more node"))
+		terminal.Fprintf(b, "(and %s: -o json)\n", terminal.Count(rest, "more node"))
 	}
 }
 
@@ -232,7 +232,7 @@ func (s *stopped) text(b *strings.Builder, title string) {
 	for _, name := range slices.Sorted(maps.Keys(s.Nearest.Lacks)) {
 		q := s.Nearest.Lacks[name]
 		if name == v1.ResourcePods {
-			lacks = append(lacks, "room for "+count(int(q.Value()), "pod"))
+			lacks = append(lacks, "room for "+terminal.Count(int(q.Value()), "pod"))
 			continue
 		}
 		lacks = append(lacks, q.String()+" "+string(name))
@@ -257,7 +257,7 @@ func (n *nodesFit) Text(out io.Writer) error {
 		if n.Nodes == 1 {
 			verb = "places"
 		}
-		terminal.Fprintf(&b, "%s%s %s %s%s\n", count(n.Nodes, "more node"), like, verb, count(n.Placed, "more pod"), cost)
+		terminal.Fprintf(&b, "%s%s %s %s%s\n", terminal.Count(n.Nodes, "more node"), like, verb, terminal.Count(n.Placed, "more pod"), cost)
 		n.prices(&b)
 	case len(n.Unplaced) > 0 && like == "":
 		terminal.Fprintf(&b, "no number of such nodes places a pending pod\n")
@@ -296,8 +296,8 @@ func (n *nodesFit) prices(b *strings.Builder) {
 	}
 	_ = w.Flush() // to memory
 	if n.Proven {
-		terminal.Fprintf(b, "\nNo cheaper set of such nodes places as many pods, if more nodes never place fewer: each was tried, or is part of one that was and places fewer (%s tried).\n", count(n.Tried, "set"))
+		terminal.Fprintf(b, "\nNo cheaper set of such nodes places as many pods, if more nodes never place fewer: each was tried, or is part of one that was and places fewer (%s tried).\n", terminal.Count(n.Tried, "set"))
 	} else {
-		terminal.Fprintf(b, "\nThe cheapest of %s that were tried. A cheaper one may do.\n", count(n.Tried, "set"))
+		terminal.Fprintf(b, "\nThe cheapest of %s that were tried. A cheaper one may do.\n", terminal.Count(n.Tried, "set"))
 	}
 }

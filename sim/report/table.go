@@ -79,7 +79,7 @@ func (t *Table) Finish(r *sim.Result) error {
 		evicted = fmt.Sprintf(", %d evicted", n)
 	}
 	terminal.Fprintf(&b, "%s placed, %d pending%s, on %s (%s, seed %d)\n",
-		count(len(r.Placed), "pod"), len(r.Unplaced), evicted, count(len(nodes), "node"), count(r.Decisions, "decision"), t.seed)
+		terminal.Count(len(r.Placed), "pod"), len(r.Unplaced), evicted, terminal.Count(len(nodes), "node"), terminal.Count(r.Decisions, "decision"), t.seed)
 	t.nodes(&b, r, nodes)
 	t.pending(&b, r)
 	t.evicted(&b, "EVICTED", r.Evicted)
@@ -141,11 +141,11 @@ func (t *Table) nodes(b *strings.Builder, r *sim.Result, nodes []*object.Node) {
 	}
 	if len(nodes) > 1 {
 		line(w, "all", total, resources)
-		terminal.Fprintf(w, "\t%s\n", count(len(r.Placed), "pod"))
+		terminal.Fprintf(w, "\t%s\n", terminal.Count(len(r.Placed), "pod"))
 	}
 	_ = w.Flush() // to memory
 	if rest := len(nodes) - len(shown); rest > 0 {
-		terminal.Fprintf(b, "(and %s: -o wide)\n", count(rest, "more node"))
+		terminal.Fprintf(b, "(and %s: -o wide)\n", terminal.Count(rest, "more node"))
 	}
 }
 
@@ -192,7 +192,7 @@ func (t *Table) evicted(b *strings.Builder, title string, pods []sim.Eviction) {
 		terminal.Fprintf(b, "  %s on %s, for %s\n", e.Pod, e.Node, e.For)
 	}
 	if rest := len(pods) - len(shown); rest > 0 {
-		terminal.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "pod"))
+		terminal.Fprintf(b, "  (and %s: -o wide)\n", terminal.Count(rest, "pod"))
 	}
 }
 
@@ -247,7 +247,7 @@ func answers(b *strings.Builder, d *decision.Decision) {
 	}
 	_ = w.Flush() // to memory
 	if rest := d.NodesTotal - len(d.Nodes); rest > 0 {
-		terminal.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "node"))
+		terminal.Fprintf(b, "  (and %s: -o wide)\n", terminal.Count(rest, "node"))
 	}
 }
 
@@ -274,13 +274,6 @@ func (t *Table) names(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:shortNames], ", "), len(names)-shortNames)
 	}
 	return strings.Join(names, ", ")
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // rejectors names the plugins that rejected the pod, sorted.

@@ -218,7 +218,7 @@ func headline(r *whatif.Result) string {
 		{fresh, "%s new"}, {stuck, "%s without a node"}, {other, "%s of another scheduler"}, {len(r.Kept), "%s not evicted"}, {len(changed), "%s preempted"}, {len(anyway), "%s preempted in any case"}, {len(r.Gone), "%s gone"}, {len(r.Stayed), "%s left by the drain"},
 	} {
 		if part.n > 0 {
-			text += ", " + fmt.Sprintf(part.text, count(part.n, "pod"))
+			text += ", " + fmt.Sprintf(part.text, terminal.Count(part.n, "pod"))
 		}
 	}
 	return text
@@ -251,7 +251,7 @@ func (t *Table) moved(b *strings.Builder, r *whatif.Result) {
 		pods := lines[key]
 		name := pods[0].Pod
 		if len(pods) > 1 {
-			name = fmt.Sprintf("%s: %s", key, count(len(pods), "pod"))
+			name = fmt.Sprintf("%s: %s", key, terminal.Count(len(pods), "pod"))
 		}
 		from, to := map[string]int{}, map[string]int{}
 		for _, m := range pods {
@@ -275,7 +275,7 @@ func (t *Table) moved(b *strings.Builder, r *whatif.Result) {
 	}
 	_ = w.Flush() // to memory
 	if rest := len(rows) - len(shown); rest > 0 {
-		terminal.Fprintf(b, "(and %s: -o wide)\n", count(rest, "more line"))
+		terminal.Fprintf(b, "(and %s: -o wide)\n", terminal.Count(rest, "more line"))
 	}
 }
 
