@@ -232,7 +232,7 @@ func (w *World) pendingBecause(p *object.Pod, said string) string {
 		if w.noProfile != nil {
 			return w.noProfile(p.SchedulerName)
 		}
-		return fmt.Sprintf("no profile has the schedulerName %q", p.SchedulerName)
+		return explain.NoProfile(p.SchedulerName)
 	case p.Terminating:
 		return explain.Deleting(p)
 	}

@@ -83,6 +83,11 @@ func Assigned(p *object.Pod, node string) string {
 // tried because it is being deleted.
 func Deleting(p *object.Pod) string { return "skip schedule deleting pod: " + p.Key() }
 
+// NoProfile returns the reason for which a pod with this spec.schedulerName is never tried.
+func NoProfile(schedulerName string) string {
+	return fmt.Sprintf("no profile has the schedulerName %q", schedulerName)
+}
+
 // Preempted returns the note of the Preempted event on a victim. preemptor is the UID of a
 // pod, or of a pod group if byGroup is true.
 func Preempted(byGroup bool, preemptor types.UID, node string) string {

@@ -3,7 +3,6 @@ package machine
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -65,7 +64,7 @@ func (q *Assessor) assess(p *object.Pod, d *decision.Decision, nodes bool) {
 		d.Err = errors.New(explain.Deleting(p))
 		return
 	case of == nil:
-		d.Err = fmt.Errorf("no profile has the schedulerName %q", p.SchedulerName)
+		d.Err = errors.New(explain.NoProfile(p.SchedulerName))
 		return
 	}
 	if d.PreEnqueueStatus = q.gate(of, p); d.PreEnqueueStatus != nil {
@@ -335,7 +334,7 @@ func (q *Assessor) compare(p *object.Pod, other string, c *Comparison) {
 	of := q.profiles[p.SchedulerName]
 	switch {
 	case of == nil:
-		c.Err = fmt.Errorf("no profile has the schedulerName %q", p.SchedulerName)
+		c.Err = errors.New(explain.NoProfile(p.SchedulerName))
 		return
 	case q.extenders.of(p) != nil:
 		c.Err = errors.New("an extender is interested in the pod")

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/preempt"
 )
 
 // Extender is the configuration of an HTTP extender (KubeSchedulerConfiguration's). The
@@ -90,7 +91,7 @@ func (d *schedulingCycles) resolveVictims(c *extenderCycle, x *Extender, left []
 			if x.Ignorable {
 				continue
 			}
-			return nil, fmt.Errorf("expected at least one victim pod on node %q", l.Node)
+			return nil, preempt.NoVictim(l.Node)
 		}
 		candidate := framework.Candidate{Node: l.Node, NumPDBViolations: l.Violations}
 		for _, uid := range l.Victims {

@@ -308,7 +308,7 @@ func search(c *call, limits Limits, worth func(table.Row) bool, take func(*Plan)
 			refused.add(blocker, 1)
 			continue
 		case len(plan.Victims) == 0:
-			errs = append(errs, noVictim(plan.Node))
+			errs = append(errs, NoVictim(plan.Node))
 			continue
 		}
 		take(plan)

@@ -162,7 +162,7 @@ func (k *ranks) refused(c *call) ([]decision.Tally, error) {
 		}
 		switch {
 		case blocker == nil:
-			errs = append(errs, noVictim(k.rows[row].node))
+			errs = append(errs, NoVictim(k.rows[row].node))
 			continue
 		case blocker.Code == decision.Error:
 			errs = append(errs, blocker.Failure())
@@ -177,8 +177,8 @@ func (k *ranks) refused(c *call) ([]decision.Tally, error) {
 	return refused, nil
 }
 
-// noVictim returns kube-scheduler's error for a node on which the pod fits though the filters
+// NoVictim returns kube-scheduler's error for a node on which the pod fits though the filters
 // rejected it before.
-func noVictim(node string) error {
+func NoVictim(node string) error {
 	return fmt.Errorf("expected at least one victim pod on node %q", node)
 }

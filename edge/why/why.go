@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -162,7 +161,7 @@ func (c *Cluster) noProfile(schedulerName string) string {
 	if c.NoProfile != nil {
 		return c.NoProfile(schedulerName)
 	}
-	return fmt.Sprintf("no profile has the schedulerName %q%s", schedulerName, spelling.Profile(schedulerName, c.Machine.Profiles()))
+	return explain.NoProfile(schedulerName) + spelling.Profile(schedulerName, c.Machine.Profiles())
 }
 
 // fixes looks for fixes of the pod, and writes down how each is carried out.
