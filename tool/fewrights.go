@@ -167,7 +167,7 @@ type saidAnswer struct {
 
 // said answers with what the API says of the pod.
 func said(p *v1.Pod) saidAnswer {
-	a := &why.Answer{APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Namespace + "/" + p.Name, Profile: cmp.Or(p.Spec.SchedulerName, v1.DefaultSchedulerName),
+	a := &why.Answer{APIVersion: why.APIVersion, Kind: "Why", Pod: p.Namespace + "/" + p.Name, Profile: cmp.Or(p.Spec.SchedulerName, v1.DefaultSchedulerName),
 		Verdict: why.Waiting, Node: p.Spec.NodeName, Groups: []why.NodeGroup{}, Fixes: []fix.Fix{}, Events: []why.Event{}, Scores: []why.Node{}}
 	s := saidAnswer{Answer: a}
 	if c := why.NotScheduled(p); c != nil {
@@ -197,7 +197,7 @@ func (s saidAnswer) Text(out io.Writer, _ bool) error {
 
 // listSaid lists what the conditions of the pods of a scope say.
 func listSaid(pods []v1.Pod, scope why.Scope) *why.List {
-	r := &why.List{APIVersion: "berth.dev/v1alpha1", Kind: "WhyList", Missing: []why.Missing{}, Causes: []why.Cause{}}
+	r := &why.List{APIVersion: why.APIVersion, Kind: "WhyList", Missing: []why.Missing{}, Causes: []why.Cause{}}
 	c := &why.Cluster{Set: manifest.NewSet()}
 	at := map[string]int{}
 	for i := range pods {

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/replay"
 )
@@ -229,6 +230,6 @@ func writeJSON(out io.Writer, kind string, result any) error {
 	if err != nil {
 		return err
 	}
-	_, err = terminal.Fprintf(out, `{"apiVersion":"berth.dev/v1alpha1","kind":%q,%s`+"\n", kind, body[1:])
+	_, err = terminal.Fprintf(out, `{"apiVersion":%q,"kind":%q,%s`+"\n", why.APIVersion, kind, body[1:])
 	return err
 }

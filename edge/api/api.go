@@ -20,13 +20,14 @@ import (
 	"github.com/berth-scheduler/berth/edge/records"
 	"github.com/berth-scheduler/berth/edge/shadow"
 	"github.com/berth-scheduler/berth/edge/snapshot"
+	"github.com/berth-scheduler/berth/edge/why"
 )
 
 // Prefix is the path below which everything is served.
 const Prefix = "/berth/v1/"
 
 // Version is the apiVersion of all answers.
-const Version = "berth.dev/v1alpha1"
+const Version = why.APIVersion
 
 // Head says what an answer is.
 type Head struct {

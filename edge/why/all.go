@@ -138,7 +138,7 @@ type listing struct {
 // until then, and says so. It is an error if the context was canceled.
 func (c *Cluster) All(ctx context.Context, scope Scope) (*List, error) {
 	l := &listing{Cluster: c, scope: &scope, rank: map[*v1.Pod]int{}, at: map[string]int{}, short: map[types.NamespacedName]*Cause{},
-		list: &List{APIVersion: "berth.dev/v1alpha1", Kind: "WhyList", Causes: []Cause{}, about: scope.String()}}
+		list: &List{APIVersion: APIVersion, Kind: "WhyList", Causes: []Cause{}, about: scope.String()}}
 	if scope.IsQuota() && c.Machine != nil {
 		l.list.Quota = newQuota(c.Machine, *scope.Workload)
 	}

@@ -20,6 +20,9 @@ import (
 	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
+// APIVersion is the version of all JSON that Berth writes for programs.
+const APIVersion = "berth.dev/v1alpha1"
+
 // Cluster is what answers are about: a machine that knows the cluster, and the API
 // objects that it was told of. One owner; nothing of it is changed for good.
 type Cluster struct {
@@ -74,7 +77,7 @@ type facts struct {
 func (c *Cluster) Why(ctx context.Context, api *v1.Pod) *Answer {
 	p := c.Machine.Member(c.Set.DecodePod(api))
 	a := &Answer{
-		APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Key(), Profile: p.SchedulerName, Verdict: Failed, PodGroup: p.PodGroup(),
+		APIVersion: APIVersion, Kind: "Why", Pod: p.Key(), Profile: p.SchedulerName, Verdict: Failed, PodGroup: p.PodGroup(),
 		NodesTotal: c.Machine.Table().Live(), Groups: []NodeGroup{}, Fixes: []fix.Fix{}, Events: []Event{}, Scores: []Node{},
 		facts: &facts{api: api, pod: p, cluster: c},
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/sim/whatif"
 )
 
@@ -27,7 +28,7 @@ type kind struct {
 	Kind       string `json:"kind"`
 }
 
-var fitKind = kind{"berth.dev/v1alpha1", "FitResult"}
+var fitKind = kind{why.APIVersion, "FitResult"}
 
 type podsFit struct {
 	kind

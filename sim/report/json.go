@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/sim"
 )
 
@@ -97,13 +98,11 @@ type JSON struct {
 func NewJSON(out io.Writer, seed uint64, ignored map[string]int, workers int) *JSON {
 	j := &JSON{out: out, workers: workers}
 	j.write("{\n")
-	j.field("apiVersion", apiVersion)
+	j.field("apiVersion", why.APIVersion)
 	j.head(seed, ignored)
 	j.write("  \"decisions\": [")
 	return j
 }
-
-const apiVersion = "berth.dev/v1alpha1"
 
 func (j *JSON) head(seed uint64, ignored map[string]int) {
 	j.field("kind", "SimulationResult")
@@ -238,7 +237,7 @@ type YAML struct {
 func NewYAML(out io.Writer, seed uint64, ignored map[string]int, workers int) *YAML {
 	y := &YAML{out: out, seed: seed, ignored: ignored}
 	y.JSON = &JSON{out: &y.text, workers: workers}
-	y.write(`{"apiVersion": "` + apiVersion + `"}`)
+	y.write(`{"apiVersion": "` + why.APIVersion + `"}`)
 	y.convert()
 	return y
 }
