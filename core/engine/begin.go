@@ -87,8 +87,8 @@ func (b *beginning) evaluate(rows []table.Row, evaluate func([]table.Row, *scrat
 // core of their own.
 func costly(f *filter) bool { return f.Costly }
 
-// alone reports whether the filter, with its present input, must run on one core only.
-func alone(f *filter) bool { return f.Alone != nil && f.Alone(&f.in) }
+// alone reports whether the filter must run on one core only.
+func alone(f *filter) bool { return f.alone }
 
 // askEarly asks the early filters (cheap ones that cannot fail) outside of the pass about the rows
 // of the mask. It moves the rows that one of them rejects from the mask to left: a filter before it

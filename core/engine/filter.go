@@ -14,6 +14,7 @@ type filter struct {
 	position  int16              // among the filters that PreFilter did not skip, from 1
 	hosted    bool               // it runs in an out-of-tree plugin and is asked in each decision
 	skip      bool               // a hosted filter whose PreFilter skipped it in this decision
+	alone     bool               // PreFilter said that it must run on one core only
 	cells     *cells             // nil: it answers by rows
 	column    column             // of its cells; not kept if it has none so far
 	inPass    bool               // the view's pass evaluates it

@@ -75,7 +75,7 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 		if i := slices.Index(v.keys.Profile.PreFilter, pl); i >= 0 {
 			out = prepared[i]
 		}
-		if f.in.State, f.in.Rules = out.State, out.Rules; !out.Skip {
+		if f.in.State, f.in.Rules, f.alone = out.State, out.Rules, out.Alone; !out.Skip {
 			v.fallible = v.fallible || pl.ErrorsFrom != 0
 			filters = append(filters, f)
 		}

@@ -192,6 +192,9 @@ type PreFilterResult struct {
 	Rules
 	// Skip means that Filter is not called for this pod: it rejects no node.
 	Skip bool
+	// Alone means that Filter keeps what it learns about other rows, and so must not be
+	// called concurrently for one class.
+	Alone bool
 	// NodeNames, when not nil, names the only nodes that can be feasible.
 	NodeNames []string
 	// Status, when not nil, rejects the pod as a whole (Unschedulable,
@@ -225,7 +228,6 @@ type PreScoreResult struct {
 // Releaser is a State whose memory can be reused. Release is called when nothing reads the
 // State any more. It is not called for every State, and never for a plugin whose Locality
 // is NodeOnly.
-// Release returns the State's memory to its plugin.
 type Releaser interface{ Release() }
 
 // Input is what Filter and Score read. They may not change any of it.
@@ -278,9 +280,6 @@ type FilterPlugin struct {
 	// they compute: they are called concurrently for different rows, and never for two
 	// classes at once.
 	Costly bool
-	// Alone, when set, reports whether Filter also keeps results for rows other than those it is
-	// asked about. It is then not called concurrently for one class.
-	Alone func(in *Input) bool
 }
 
 // ScorePlugin ranks nodes, as upstream's ScorePlugin and its ScoreExtensions

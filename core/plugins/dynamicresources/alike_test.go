@@ -223,7 +223,7 @@ func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
 			}
 			s := prepared.State.(*state)
 			in := &framework.Input{Table: tb, Pod: p, State: s}
-			alone := pl.alone(in)
+			alone := prepared.Alone
 			if !alone && d.rare == 0 {
 				t.Fatalf("seed %d: no search is shared", seed)
 			}
@@ -321,9 +321,10 @@ func TestRareDevicesOfAllNodesAreSearchedAtOnce(t *testing.T) {
 		API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "everywhere"}, Spec: resourcev1.ResourceSliceSpec{Driver: "gpu", AllNodes: new(true),
 			Pool: resourcev1.ResourcePool{Name: "net", Generation: 1, ResourceSliceCount: 2}, Devices: []resourcev1.Device{{Name: "d"}}}}})
 	p := claim(tb, "one", 1)
-	s := pl.preFilter(tb, p).State.(*state)
+	prepared := pl.preFilter(tb, p)
+	s := prepared.State.(*state)
 	in := &framework.Input{Table: tb, Pod: p, State: s}
-	if pl.alone(in) {
+	if prepared.Alone {
 		t.Fatal("the filter is asked about one list of rows at a time")
 	}
 	par.Each(tb.Rows(), tb.Rows(), func(row int) {

@@ -88,7 +88,7 @@ func (pl *plugin) declare() framework.Plugin {
 		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods, Sign: pl.sign, SignRevision: signRevision},
 		PreEnqueue:       preEnqueue,
 		PreFilter:        pl.preFilter,
-		FilterPlugin:     framework.FilterPlugin{Filter: pl.filter, ErrorsFrom: broken, Explain: pl.explain, Costly: true, Alone: pl.alone},
+		FilterPlugin:     framework.FilterPlugin{Filter: pl.filter, ErrorsFrom: broken, Explain: pl.explain, Costly: true},
 		PostFilter:       pl.postFilter,
 		PostFilterMay:    pl.remedy,
 		PreScore:         pl.preScore,

@@ -73,8 +73,8 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 // It is false if nothing is to be allocated, if devices that several nodes can see have rare
 // features, or if devices consume node resources. If devices that several nodes can see changed, it
 // first numbers them again.
-func (pl *plugin) alone(in *framework.Input) bool {
-	return !pl.features.DRANodeAllocatableResources && in.State.(*state).shared != nil && pl.inventories.table == in.Table && pl.inventories.readShared(in.Table, pl.allocator.PartitionableDevices)
+func (pl *plugin) alone(t *table.Table, s *state) bool {
+	return !pl.features.DRANodeAllocatableResources && s.shared != nil && pl.inventories.table == t && pl.inventories.readShared(t, pl.allocator.PartitionableDevices)
 }
 
 // ask returns the verdict on one node, and the raw score of what the pod's claims that are still to

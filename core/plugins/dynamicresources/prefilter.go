@@ -25,6 +25,8 @@ type state struct {
 	extended *extended
 	// shared is the devices that several nodes can see; nil if nothing is to be allocated.
 	shared *devices.Offer
+	// alone is the Alone of the PreFilterResult: whether rows may share results.
+	alone bool
 	// known keeps verdicts and scores by row, for all pods whose claims are like these.
 	known *columns
 }
@@ -105,12 +107,13 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 		s.known.verdicts.makeRoom(t.Rows())
 		if s.shared != nil {
 			pl.inventories.makeRoom(t)
+			s.alone = pl.alone(t, s)
 		}
 		if pl.scores(s) {
 			s.known.scores.makeRoom(t.Rows())
 		}
 	}
-	return framework.PreFilterResult{State: s, Skip: s == nil}
+	return framework.PreFilterResult{State: s, Skip: s == nil, Alone: s != nil && s.alone}
 }
 
 // prepare returns the state for the pod, or a status that rejects it; the state is of no use with a

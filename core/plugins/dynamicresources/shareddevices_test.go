@@ -55,8 +55,9 @@ func showPool(t *table.Table, name string, spec resourcev1.ResourceSliceSpec, de
 func verdicts(t *testing.T, tb *table.Table, pl *plugin, name string) map[string]framework.Verdict {
 	t.Helper()
 	p, got := claim(tb, name, 1), map[string]framework.Verdict{}
-	in := &framework.Input{Table: tb, Pod: p, State: pl.preFilter(tb, p).State}
-	if !pl.alone(in) {
+	prepared := pl.preFilter(tb, p)
+	in := &framework.Input{Table: tb, Pod: p, State: prepared.State}
+	if !prepared.Alone {
 		t.Fatal("no search is shared")
 	}
 	for row := range tb.Rows() {
