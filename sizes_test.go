@@ -148,13 +148,19 @@ func TestCommentsStandAlone(t *testing.T) {
 	}
 }
 
-// virtual names the test files that sleep in virtual time although they do not start it
-// themselves, and those of benchmarks, which wait for a condition.
-var virtual = map[string]string{
-	"edge/daemon/reach_test.go": "a benchmark: it waits for a condition",
+// sleepers names the test files without testing/synctest that may sleep, and why.
+var sleepers = map[string]string{
+	"edge/daemon/reach_test.go": "a benchmark: it measures real time",
 	"edge/kube/audit_test.go":   "audited starts virtual time",
 	"edge/kube/shown_test.go":   "follows starts virtual time",
+	"lab/bench/steady_test.go":  "a deadline, which no passing test reaches",
+	"lab/e2e/binding_test.go":   "its webhook is slow on purpose: an API server keeps real time",
+	"tool/browser_test.go":      "a deadline, which no passing test reaches",
+	"tool/view_states_test.go":  "its daemon polls what a browser is to see, in real time",
 }
+
+// sleeping are the functions of package time by which a test sleeps.
+var sleeping = map[string]bool{"Sleep": true, "After": true, "NewTimer": true, "Tick": true}
 
 // No test sleeps in real time: it uses testing/synctest or waits for a condition.
 func TestNoTestSleeps(t *testing.T) {
@@ -167,18 +173,18 @@ func TestNoTestSleeps(t *testing.T) {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
 				x, is := n.X.(*ast.Ident)
-				sleeps = sleeps || is && x.Name == "time" && n.Sel.Name == "Sleep"
+				sleeps = sleeps || is && x.Name == "time" && sleeping[n.Sel.Name]
 			case *ast.ImportSpec:
 				synctest = synctest || n.Path.Value == `"testing/synctest"`
 			}
 			return true
 		})
-		_, known := virtual[filepath.ToSlash(path)]
+		_, known := sleepers[filepath.ToSlash(path)]
 		switch {
 		case sleeps && !synctest && !known:
 			t.Errorf("%s sleeps and does not import testing/synctest", path)
 		case known && (!sleeps || synctest):
-			t.Errorf("`virtual` names %s for nothing", path)
+			t.Errorf("`sleepers` names %s for nothing", path)
 		}
 	})
 }
