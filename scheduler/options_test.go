@@ -17,7 +17,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/edge/config"
-	"github.com/berth-scheduler/berth/edge/logs"
 	"github.com/berth-scheduler/berth/edge/logs/logstest"
 )
 
@@ -209,7 +208,7 @@ func TestStartLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	logStart(klog.Background())
-	for _, row := range logstest.Missing(logs.Lines, "scheduler, TestStartLines", s.Lines()) {
+	for _, row := range logstest.Missing("scheduler, TestStartLines", s.Lines()) {
 		t.Errorf("never written: %s", row)
 	}
 }

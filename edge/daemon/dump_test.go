@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/berth-scheduler/berth/edge/logs"
 	"github.com/berth-scheduler/berth/edge/logs/logstest"
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/sim/apiserver"
@@ -42,7 +41,7 @@ func TestDumpSaysWhatDiffersFromTheServer(t *testing.T) {
 		must(c.Create(nodeOf("new")))
 		time.Sleep(time.Second)
 		d.Dump(ctx)
-		for _, row := range logstest.Missing(logs.Lines, "edge/daemon, TestDumpSaysWhatDiffersFromTheServer", slices.Concat(alike, s.Lines())) {
+		for _, row := range logstest.Missing("edge/daemon, TestDumpSaysWhatDiffersFromTheServer", slices.Concat(alike, s.Lines())) {
 			t.Errorf("not written: %s", row)
 		}
 		stop()

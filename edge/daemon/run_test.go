@@ -19,7 +19,6 @@ import (
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/daemon"
-	"github.com/berth-scheduler/berth/edge/logs"
 	"github.com/berth-scheduler/berth/edge/logs/logstest"
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/sim/apiserver"
@@ -125,7 +124,7 @@ func TestRunLines(t *testing.T) {
 			stop()
 		})
 	}
-	for _, row := range logstest.Missing(logs.Lines, "edge/daemon, TestRunLines", s.Lines()) {
+	for _, row := range logstest.Missing("edge/daemon, TestRunLines", s.Lines()) {
 		t.Errorf("never written: %s", row)
 	}
 }

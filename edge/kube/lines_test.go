@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/edge/logs"
 	"github.com/berth-scheduler/berth/edge/logs/logstest"
 )
 
@@ -30,7 +29,7 @@ func TestExtenderLines(t *testing.T) {
 	x.logAnswer(machine.CallExtender{Pod: testPod("a"), Verb: machine.Prioritize}, &machine.ExtenderReply{Scores: map[string]int64{"n": 3}})
 	x.Do(machine.BindByExtender{Pod: testPod("a"), Node: "n"})
 	<-replied
-	for _, row := range logstest.Missing(logs.Lines, "edge/kube, TestExtenderLines", s.Lines()) {
+	for _, row := range logstest.Missing("edge/kube, TestExtenderLines", s.Lines()) {
 		t.Errorf("never written: %s", row)
 	}
 }
@@ -41,7 +40,7 @@ func TestStatusPatchLine(t *testing.T) {
 	x, _ := executorOn(t, newWire(t, func(w http.ResponseWriter, _ *http.Request, _ string) { answer(w, 403, nil) }).config(), always)
 	x.logger = s.Logger()
 	x.patch(t.Context(), machine.PatchStatus{Pod: testPod("a"), Nominated: new(string)})
-	for _, row := range logstest.Missing(logs.Lines, "edge/kube, TestStatusPatchLine", s.Lines()) {
+	for _, row := range logstest.Missing("edge/kube, TestStatusPatchLine", s.Lines()) {
 		t.Errorf("never written: %s", row)
 	}
 }

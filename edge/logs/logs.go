@@ -1,7 +1,6 @@
 package logs
 
 import (
-	_ "embed" // for Lines
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,12 +15,6 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/loop"
 )
-
-// Lines are the lines of kube-scheduler that Berth writes, one a row:
-// "verbosity | message | keys | test".
-//
-//go:embed lines.txt
-var Lines string
 
 // most is the highest verbosity at which kube-scheduler logs something.
 const most = 10

@@ -197,7 +197,7 @@ func TestLines(t *testing.T) {
 		play(w)
 		written = append(written, w.sink.Lines()...)
 	}
-	for _, row := range logstest.Missing(Lines, "edge/logs, TestLines", written) {
+	for _, row := range logstest.Missing("edge/logs, TestLines", written) {
 		t.Errorf("never written: %s", row)
 	}
 	for verbosity := range most {
@@ -222,7 +222,7 @@ func TestStarted(t *testing.T) {
 	}
 	s := &logstest.Sink{Verbosity: 2}
 	Started(s.Logger(), options.Profiles, []machine.Extender{{Name: "http://x"}})
-	for _, row := range logstest.Missing(Lines, "edge/logs, TestStarted", s.Lines()) {
+	for _, row := range logstest.Missing("edge/logs, TestStarted", s.Lines()) {
 		t.Errorf("never written: %s", row)
 	}
 }

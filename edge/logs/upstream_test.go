@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/berth-scheduler/berth/edge/logs/logstest"
 )
 
 // Each line that Berth says it writes is in kube-scheduler's source, with that message, at
@@ -24,7 +26,7 @@ func TestLinesAreUpstreams(t *testing.T) {
 		f := strings.Split(strings.TrimSpace(row), " | ")
 		theirs[f[1]] = append(theirs[f[1]], line{f[0], f[2]})
 	}
-	for row := range strings.Lines(Lines) {
+	for row := range strings.Lines(logstest.Lines) {
 		if strings.HasPrefix(row, "#") {
 			continue
 		}

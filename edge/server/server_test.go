@@ -16,7 +16,6 @@ import (
 	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
-	"github.com/berth-scheduler/berth/edge/logs"
 	"github.com/berth-scheduler/berth/edge/logs/logstest"
 )
 
@@ -141,7 +140,7 @@ func TestStopLines(t *testing.T) {
 	done := make(chan struct{})
 	close(done)
 	(&Server{stop: make(chan struct{}), stopped: done, silence: done}).Stop()
-	for _, row := range logstest.Missing(logs.Lines, "edge/server, TestStopLines", s.Lines()) {
+	for _, row := range logstest.Missing("edge/server, TestStopLines", s.Lines()) {
 		t.Errorf("never written: %s", row)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-scheduler/berth/edge/logs"
+	"github.com/berth-scheduler/berth/edge/logs/logstest"
 	"github.com/berth-scheduler/berth/lab/cluster"
 	"github.com/berth-scheduler/berth/lab/upstream"
 )
@@ -72,7 +72,7 @@ func ruled(l upstream.Line) string {
 // lines says of each line of kube-scheduler's source whether Berth writes it.
 func lines(t *testing.T) (rows []row) {
 	theirs, written := sources(t).Lines(), map[string][]string{}
-	for l := range strings.Lines(logs.Lines) {
+	for l := range strings.Lines(logstest.Lines) {
 		if f := strings.Split(strings.TrimSpace(l), " | "); !strings.HasPrefix(l, "#") {
 			written[f[1]] = append(written[f[1]], strings.TrimSpace(l))
 		}
