@@ -157,16 +157,6 @@ func (h *Hosts) report(e machine.Event) {
 	}
 }
 
-// Any reports whether any profile has a hosted plugin.
-func (h *Hosts) Any() bool {
-	for _, p := range h.profiles { // any order: a yes or no
-		if len(p.plugins) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // Registry adds a host for the profile and returns its plugin factories as core's: each
 // decodes the arguments, makes the plugin and adapts it to core's framework.
 func (h *Hosts) Registry(profileName string, factories map[string]PluginFactory, args Args) profile.Registry {

@@ -54,15 +54,6 @@ type removal struct {
 // mostRemovals bounds the removals that are kept: who has an older revision is told all.
 const mostRemovals = 1024
 
-// NodeOf returns the state of the named node, and its row; nil if there is no such node.
-func (s *Snapshot) NodeOf(name string) (*object.Node, table.Row) {
-	i, found := slices.BinarySearchFunc(s.Rows, name, func(r table.Row, name string) int { return cmp.Compare(s.Nodes[r].Name, name) })
-	if !found {
-		return nil, -1
-	}
-	return s.Nodes[s.Rows[i]], s.Rows[i]
-}
-
 // Since returns the rows whose nodes changed after the revision, by name, and the names of nodes
 // that went. whole is set if all rows are returned, as what went is not known any more.
 func (s *Snapshot) Since(revision uint64) (rows []table.Row, gone []string, whole bool) {
