@@ -72,9 +72,8 @@ const (
 	// register for it. It comes last, as records number the actions.
 	UpdateNodePreemptionPolicy
 
-	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeDeclaredFeature | UpdateNodePreemptionPolicy
-	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodScaleUp | UpdatePodSchedulingGatesEliminated | UpdatePodToleration | UpdatePodGeneratedResourceClaim | UpdatePodTerminating | UpdateOther
-	All        = ActionType(1<<32 - 1)
+	UpdatePod = UpdatePodLabel | UpdatePodScaleDown | UpdatePodScaleUp | UpdatePodSchedulingGatesEliminated | UpdatePodToleration | UpdatePodGeneratedResourceClaim | UpdatePodTerminating | UpdateOther
+	All       = ActionType(1<<32 - 1)
 )
 
 // actionNames are v1.37's names of single actions. It has none for UpdatePodTerminating.

@@ -59,9 +59,9 @@ func TestLabelsAreComplete(t *testing.T) {
 			t.Errorf("resource %d has no label", r)
 		}
 	}
-	for a := range single(framework.Add | framework.Delete | framework.UpdateNode | framework.UpdatePod) {
-		if name := a.String(); name == strconv.Itoa(bits.TrailingZeros32(uint32(a))) {
-			t.Errorf("action %b has no name", a)
+	for bit := range bits.Len32(uint32(framework.UpdateNodePreemptionPolicy)) {
+		if name := framework.ActionType(1 << bit).String(); name == strconv.Itoa(bit) {
+			t.Errorf("action %d has no name", bit)
 		}
 	}
 }
