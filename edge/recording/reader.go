@@ -22,7 +22,6 @@ type Reader struct {
 	before  uint64 // entries of the run so far; what the next segment has to say
 	whole   bool   // the segment before ended as it was meant to
 	first   Header
-	bytes   int64
 }
 
 // Open opens the log in a directory.
@@ -44,11 +43,6 @@ func Open(dir string) (*Reader, error) {
 		return nil, fmt.Errorf("%s: no record: there is no *%s file in it", dir, suffix)
 	}
 	r := &Reader{dir: dir, numbers: numbers}
-	for _, n := range numbers {
-		if stat, err := os.Stat(r.path(n)); err == nil {
-			r.bytes += stat.Size()
-		}
-	}
 	for {
 		s, err := openSegment(r.path(r.numbers[0]))
 		if errors.Is(err, errCut) && len(r.numbers) > 1 { // a crash at the begin of a segment
@@ -63,9 +57,6 @@ func Open(dir string) (*Reader, error) {
 		return r, s.file.Close()
 	}
 }
-
-// Bytes is the size of the log.
-func (r *Reader) Bytes() int64 { return r.bytes }
 
 // Header is that of the oldest segment.
 func (r *Reader) Header() Header { return r.first }

@@ -46,8 +46,8 @@ func BenchmarkDay(b *testing.B) {
 			b.Fatalf("%v; %d of %d decisions are the same: %+v", err, x.Same, x.Decisions, x.First)
 		}
 		b.ReportMetric(time.Since(start).Seconds(), "s-to-replay")
-		b.ReportMetric(float64(l.Bytes())/float64(x.Steps), "B/event")
-		b.ReportMetric(float64(l.Bytes())/(1<<20), "MiB")
+		b.ReportMetric(float64(sizeOf(b, dir))/float64(x.Steps), "B/event")
+		b.ReportMetric(float64(sizeOf(b, dir))/(1<<20), "MiB")
 		b.ReportMetric(float64(x.Steps), "events")
 		b.ReportMetric(float64(x.Decisions), "decisions")
 	}
