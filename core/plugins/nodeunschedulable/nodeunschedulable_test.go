@@ -81,3 +81,15 @@ func TestQueueingHints(t *testing.T) {
 		})
 	}
 }
+
+// A node that is uncordoned fits again.
+func TestReopenedNodeFits(t *testing.T) {
+	tb, pl := plugintest.Table(&object.Node{Name: open.Name, Unschedulable: true}), New(feature.Features{})
+	if got := plugintest.Ask(t, pl, tb, pod()).Blocked[open.Name]; got == "" {
+		t.Error("the cordoned node fits")
+	}
+	tb.SetNode(open)
+	if got := plugintest.Ask(t, pl, tb, pod()).Blocked[open.Name]; got != "" {
+		t.Errorf("the node that was uncordoned: %q", got)
+	}
+}
