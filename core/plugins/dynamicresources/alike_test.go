@@ -253,22 +253,45 @@ func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
 	}
 }
 
+// setDevices shows the devices of a node, and a set with so many counters that they may consume.
+func setDevices(t *table.Table, node string, slots int64, devices ...resourcev1.Device) {
+	spec := resourcev1.ResourceSliceSpec{Driver: "gpu", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, Generation: 2, ResourceSliceCount: 2}}
+	sets := spec
+	spec.Devices, sets.SharedCounters = devices, []resourcev1.CounterSet{{Name: "set", Counters: counters(slots)}}
+	for name, spec := range map[string]resourcev1.ResourceSliceSpec{"of-" + node: spec, "sets-of-" + node: sets} {
+		t.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
+			API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}})
+	}
+}
+
+// partition returns a device that consumes one counter of its pool.
+func partition(name string) resourcev1.Device {
+	return resourcev1.Device{Name: name, ConsumesCounters: []resourcev1.DeviceCounterConsumption{{CounterSet: "set", Counters: counters(1)}}}
+}
+
+// withModel returns the device with an attribute model.
+func withModel(d resourcev1.Device, model resourcev1.DeviceAttribute) resourcev1.Device {
+	d.Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"model": model}
+	return d
+}
+
+// inputWith shows a claim for n devices that change makes another one, and returns the filter's
+// input for a pod that uses it.
+func inputWith(tb *table.Table, pl *plugin, name string, n int64, change func(*resourcev1.DeviceClaim)) *framework.Input {
+	p := claim(tb, name, n)
+	own := *shown(tb, "ns", name)
+	own.API, own.Ask = own.API.DeepCopy(), name
+	change(&own.API.Spec.Devices)
+	tb.Objects().Set(&own)
+	return &framework.Input{Table: tb, Pod: p, State: pl.preFilter(tb, p).State}
+}
+
 // A device that is taken leaves less of its pool's counters to others: the nodes are
 // not alike, though the same devices are free.
 func TestTakenDevicesDrawOnCounters(t *testing.T) {
 	tb, pl := world(), build(nil, all)
-	for node, devices := range map[string][]string{"a": {"d0", "d1", "d2"}, "b": {"d1", "d2"}} {
-		spec := resourcev1.ResourceSliceSpec{Driver: "gpu", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, Generation: 2, ResourceSliceCount: 2}}
-		sets := spec
-		for _, d := range devices {
-			spec.Devices = append(spec.Devices, resourcev1.Device{Name: d, ConsumesCounters: []resourcev1.DeviceCounterConsumption{{CounterSet: "set", Counters: counters(1)}}})
-		}
-		sets.SharedCounters = []resourcev1.CounterSet{{Name: "set", Counters: counters(2)}}
-		for name, spec := range map[string]resourcev1.ResourceSliceSpec{"of-" + node: spec, "sets-of-" + node: sets} {
-			tb.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
-				API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}})
-		}
-	}
+	setDevices(tb, "a", 2, partition("d0"), partition("d1"), partition("d2"))
+	setDevices(tb, "b", 2, partition("d1"), partition("d2"))
 	if status := pl.reserve(tb, claim(tb, "one", 1), "a"); status != nil {
 		t.Fatal(status)
 	}
@@ -279,6 +302,77 @@ func TestTakenDevicesDrawOnCounters(t *testing.T) {
 		row, _ := tb.Find(node)
 		if got, err := pl.allocateAlike(in, row, tb.Node(row)); got.verdict != want {
 			t.Errorf("node %s: %+v %v, want verdict %d", node, got, err, want)
+		}
+	}
+}
+
+// Two nodes that differ in what a search reads share no answer, whichever of them is asked
+// about first.
+func TestNodesThatDifferShareNoAnswer(t *testing.T) {
+	model := resourcev1.FullyQualifiedName("gpu/model")
+	plain, list := resourcev1.DeviceAttribute{StringValue: new("x")}, resourcev1.DeviceAttribute{StringValues: []string{"y"}}
+	for _, c := range []struct {
+		name  string
+		set   func(tb *table.Table)
+		ask   func(*resourcev1.DeviceClaim)
+		wants map[string]framework.Verdict
+	}{
+		{"one has more of its counters left", func(tb *table.Table) {
+			for node, slots := range map[string]int64{"a": 1, "b": 2} {
+				setDevices(tb, node, slots, withModel(partition("d0"), plain), withModel(partition("d1"), plain))
+			}
+		}, func(c *resourcev1.DeviceClaim) {
+			c.Constraints = []resourcev1.DeviceConstraint{{MatchAttribute: &model}}
+		}, map[string]framework.Verdict{"a": tooLittle, "b": framework.Fits}},
+		// The allocator takes a device with a list as the first only.
+		{"the device with a list comes first on one", func(tb *table.Table) {
+			with, without := withModel(resourcev1.Device{Name: "list"}, list), withModel(resourcev1.Device{Name: "plain"}, plain)
+			setDevices(tb, "a", 1, with, without)
+			setDevices(tb, "b", 1, without, with)
+		}, func(c *resourcev1.DeviceClaim) {
+			c.Constraints = []resourcev1.DeviceConstraint{{DistinctAttribute: &model}}
+		}, map[string]framework.Verdict{"a": framework.Fits, "b": tooLittle}},
+		{"a selector fails on one's only device, and the other has none", func(tb *table.Table) {
+			setDevices(tb, "a", 1)
+		}, func(c *resourcev1.DeviceClaim) {
+			c.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.attributes["none"].x == 1`}}}
+		}, map[string]framework.Verdict{"a": tooLittle, "b": broken}},
+	} {
+		for _, nodes := range [][]string{{"a", "b"}, {"b", "a"}} {
+			tb, pl := world(), build(nil, all)
+			c.set(tb)
+			in := inputWith(tb, pl, "two", 2, c.ask)
+			if !in.State.(*state).alone {
+				t.Fatalf("%s: no search is shared", c.name)
+			}
+			for _, node := range nodes {
+				row, _ := tb.Find(node)
+				if got, err := pl.allocateAlike(in, row, tb.Node(row)); got.verdict != c.wants[node] {
+					t.Errorf("%s, %v: node %s: %+v %v, want verdict %d", c.name, nodes, node, got, err, c.wants[node])
+				}
+			}
+		}
+	}
+}
+
+// What a request with alternatives gets is rated, what one without gets is not, even where
+// both ask for the same devices.
+func TestAlternativesSearchForThemselves(t *testing.T) {
+	tb, pl := world(), build(nil, all)
+	row, _ := tb.Find("a")
+	for _, c := range []struct {
+		name string
+		ask  func(*resourcev1.DeviceClaim)
+		want int64
+	}{
+		{"exactly", func(*resourcev1.DeviceClaim) {}, 0},
+		{"first-available", func(c *resourcev1.DeviceClaim) {
+			e := c.Requests[0].Exactly
+			c.Requests[0].Exactly, c.Requests[0].FirstAvailable = nil, []resourcev1.DeviceSubRequest{{Name: "s", DeviceClassName: e.DeviceClassName, AllocationMode: e.AllocationMode, Count: e.Count}}
+		}, 8},
+	} {
+		if got, err := pl.allocateAlike(inputWith(tb, pl, c.name, 2, c.ask), row, tb.Node(row)); got != (found{score: c.want}) {
+			t.Errorf("%s: %+v %v, want score %d", c.name, got, err, c.want)
 		}
 	}
 }
@@ -299,13 +393,7 @@ func TestAdministratorsSearchForThemselves(t *testing.T) {
 	}
 	row, _ := tb.Find("b")
 	for _, admin := range []bool{false, true} {
-		p := claim(tb, fmt.Sprint("admin-", admin), 1)
-		c := shown(tb, "ns", p.Name)
-		api, own := c.API.DeepCopy(), *c
-		api.Spec.Devices.Requests[0].Exactly.AdminAccess = &admin
-		own.API, own.Ask = api, p.Name
-		tb.Objects().Set(&own)
-		in := &framework.Input{Table: tb, Pod: p, State: pl.preFilter(tb, p).State}
+		in := inputWith(tb, pl, fmt.Sprint("admin-", admin), 1, func(c *resourcev1.DeviceClaim) { c.Requests[0].Exactly.AdminAccess = &admin })
 		got, err := pl.allocateAlike(in, row, tb.Node(row))
 		if want := map[bool]framework.Verdict{false: tooLittle, true: framework.Fits}[admin]; got.verdict != want {
 			t.Errorf("admin %v: %+v %v, want verdict %d", admin, got, err, want)
