@@ -94,15 +94,14 @@ func (n *naive) answers(rows []table.Row) *Answers {
 
 // update tells the index of the rows; false where it cannot.
 func (n *naive) update(rows ...table.Row) bool {
-	var open []table.Row
 	for _, r := range rows {
 		if n.rows[r].cause.Filter == Closed {
 			n.index.Close(r)
-			continue
+		} else {
+			n.index.Open(r)
 		}
-		n.index.Open(r)
-		open = append(open, r)
 	}
+	open := n.index.AppendOpenOf(rows, nil)
 	return n.index.Update(open, n.answers(open))
 }
 

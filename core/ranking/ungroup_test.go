@@ -58,6 +58,36 @@ func TestGroupsAreGivenUpInTheMiddle(t *testing.T) {
 	}
 }
 
+// Groups that become too many once they were counted are mostly of the past: the caller is
+// to begin anew, and has groups again.
+func TestGroupsOfThePastEnd(t *testing.T) {
+	x, rows := &Index{}, []table.Row{0, 1}
+	answers := func(value int64) *Answers {
+		return &Answers{Filter: make([]int16, 2), Verdict: make([]uint64, 2), Score: make([]int64, 2), Values: [][]int64{{value, 0}}}
+	}
+	begin := func(value int64) bool {
+		x.Begin(Shape{Values: 1, Highest: 9}, len(rows))
+		done := x.Update(rows, answers(value))
+		x.Count()
+		return done
+	}
+	if !begin(0) {
+		t.Fatal("the index is not done")
+	}
+	for value := int64(1); value < int64(maxGroups(len(rows))); value++ {
+		if !x.Update(rows, answers(value)) {
+			t.Fatalf("value %d: the caller is to begin anew", value)
+		}
+		x.Count()
+	}
+	if x.Update(rows, answers(-1)) || !x.Grouped {
+		t.Errorf("grouped is %v; want the caller to begin anew", x.Grouped)
+	}
+	if !begin(-1) || len(x.Groups()) != 2 || x.Value(0, 0) != -1 {
+		t.Errorf("begun anew: %d groups, value %d", len(x.Groups()), x.Value(0, 0))
+	}
+}
+
 // Of an index that begins with a few rows, these are read, whatever the others were before.
 func TestBeginFew(t *testing.T) {
 	x := &Index{}
