@@ -30,7 +30,7 @@ func Example() {
 	show := func(what string) {
 		how := "nothing to count"
 		moved := pods.Follow(t, &domain.Rooms{})
-		follower.Follow(t, moved, func(p table.Placement, n int64) {
+		follower.Follow(t, moved, func(p table.PodChange, n int64) {
 			how = "one pod counted"
 			pods.Add(p.Row, n)
 		}, func() (sets, rows int) {

@@ -23,7 +23,7 @@ func (c *tally) sync() {
 	if c.Current(c.table) {
 		return
 	}
-	c.Follow(c.table, false, func(p table.Placement, n int64) {
+	c.Follow(c.table, false, func(p table.PodChange, n int64) {
 		if p.Try {
 			n *= 10
 		}

@@ -20,9 +20,9 @@ type beginning struct {
 
 	mask table.RowSet // rows that nothing rejects so far
 	// left are the rows about which all plugins are asked later, since neither the pass nor an
-	// early filter decides them. rest are rows whose values fit in no group.
+	// early filter decides them. rest are rows whose values fit in no bucket.
 	left, rest []table.Row
-	split      bool // partitions alone put the rows into groups, before other plugins are asked
+	split      bool // partitions alone put the rows into buckets, before other plugins are asked
 
 	parts []table.RowSet // scratch of splitBy, by scorer
 	lefts [][]table.Row  // scratch of addPass, by part that a core evaluates
@@ -40,7 +40,7 @@ func (v *view) begin(live table.RowSet, workers int, found *scratch) {
 	for k := range v.filters[:v.closing] {
 		v.filters[k].partition.Reject(b.mask)
 	}
-	if !v.index.Grouped {
+	if !v.index.Bucketed {
 		b.rest = b.mask.Append(b.rest)
 		b.evaluate(b.rest, v.evaluate, v.update)
 		return
@@ -61,7 +61,7 @@ func (v *view) begin(live table.RowSet, workers int, found *scratch) {
 }
 
 // keep returns the function that writes answers to the index for rows in left and for rows that
-// passed. If partitions grouped the rows (split), it adds scores to the rows' states; otherwise it
+// passed. If partitions bucketed the rows (split), it adds scores to the rows' states; otherwise it
 // replaces the states.
 func (b *beginning) keep() func([]table.Row, *scratch) bool {
 	if b.split {
@@ -113,7 +113,7 @@ func (b *beginning) askEarly() {
 	}
 }
 
-// splits reports whether partitions alone determine the group of each row: no cells are kept, no
+// splits reports whether partitions alone determine the bucket of each row: no cells are kept, no
 // scorer that is asked about rows has a column, and the partition of no scorer has more answers
 // than sets can hold.
 func (v *view) splits() bool {
@@ -124,14 +124,14 @@ func (v *view) splits() bool {
 
 // splitBy splits the rows by the kept answers of the scorers from the k-th on, and passes each part
 // to add. score is the weighted sum, and values the column values, that the scorers before k give
-// all these rows. A part goes to rest if there are too many groups or its score is out of range.
+// all these rows. A part goes to rest if there are too many buckets or its score is out of range.
 func (b *beginning) splitBy(k int, rows table.RowSet, score int64, values []int64) {
 	v := b.view
 	for k < len(v.scorers) && v.scorers[k].partition == nil {
 		k++
 	}
 	if k == len(v.scorers) {
-		if state, grouped := v.index.Group(values); grouped && score >= 0 {
+		if state, bucketed := v.index.Bucket(values); bucketed && score >= 0 {
 			b.add(rows, state+ranking.State(score))
 		} else {
 			b.rest = rows.Append(b.rest)
@@ -193,7 +193,7 @@ func (b *beginning) addPass(rows table.RowSet, first ranking.State, states []ran
 }
 
 // finish asks the plugins outside of the pass about the rows that the pass found to fit, and writes
-// the answers to the index. That groups the rows, too, if partitions have not. finish does nothing
+// the answers to the index. That buckets the rows, too, if partitions have not. finish does nothing
 // if partitions have and no plugin is left to ask: early filters were asked before, and scorers
 // with cells or partitions need not be asked.
 func (b *beginning) finish() {
@@ -227,7 +227,7 @@ func (b *beginning) evaluateLeft(rows []table.Row, found *scratch) {
 
 // evaluateOn asks the plugins in which about rows that are feasible so far in the index, and writes
 // the answers to found. Scores in found start from those in the index, or from 0 if partitions
-// grouped the rows, since keep then adds found to the index.
+// bucketed the rows, since keep then adds found to the index.
 func (b *beginning) evaluateOn(rows []table.Row, found *scratch, which pluginSet) {
 	clear(found.Filter[:len(rows)])
 	clear(found.Score[:len(rows)])

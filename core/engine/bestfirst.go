@@ -28,15 +28,15 @@ func (d *decider) bestFirst() bool {
 		return false // there is nobody to ask
 	}
 	scorers, bounded := d.boundedScorers() // bounded.go
-	if !bounded || len(v.hostedFilters)+len(scorers) == 0 || !d.groupable() || v.fallible || v.failed != nil ||
+	if !bounded || len(v.hostedFilters)+len(scorers) == 0 || !d.hasBuckets() || v.fallible || v.failed != nil ||
 		v.index.OutOfRange > 0 || slices.ContainsFunc(v.scorers, weighsNodes) {
 		return false
 	}
-	feasible := d.filterGroups()
+	feasible := d.filterBuckets()
 	if feasible < 2 {
 		return false
 	}
-	d.scoreGroups(d.passes())
+	d.scoreBuckets(d.passes())
 	row, score, ties := d.pickHosted(scorers)
 	d.Feasible = feasible - d.hostedVerdicts.rejected
 	switch {
@@ -76,14 +76,14 @@ func (d *decider) passes() func(table.Row) bool {
 func weighsNodes(s scorer) bool { return s.CellScore != nil && s.CellScore.FeasibleNodes != nil }
 
 // extremesThat returns the extremes of the scorer's raw scores over the rows for which passes is
-// true, in groups that fit; noExtremes if there are none. It calls passes for as few rows as it
-// can. If the groups have one raw score only, it returns that without calling passes.
+// true, in buckets that fit; noExtremes if there are none. It calls passes for as few rows as it
+// can. If the buckets have one raw score only, it returns that without calling passes.
 func (d *decider) extremesThat(s *scorer, passes func(table.Row) bool) extremes {
 	var values []int64
-	groups := d.view.index.Groups()
-	rawOf := func(g *ranking.Group) int64 { return s.rawOf(g.Value(s.column.at)) }
-	for i := range groups {
-		if g := &groups[i]; g.Fits && rawOf(g) != framework.NoScore {
+	buckets := d.view.index.Buckets()
+	rawOf := func(g *ranking.Bucket) int64 { return s.rawOf(g.Value(s.column.at)) }
+	for i := range buckets {
+		if g := &buckets[i]; g.Fits && rawOf(g) != framework.NoScore {
 			values = append(values, rawOf(g))
 		}
 	}
@@ -92,10 +92,10 @@ func (d *decider) extremesThat(s *scorer, passes func(table.Row) bool) extremes 
 	if len(values) < 2 {
 		return extremesOver(values)
 	}
-	holds := make([]bool, len(groups)) // the value in question
+	holds := make([]bool, len(buckets)) // the value in question
 	held := func(value int64) bool {
-		for i := range groups {
-			holds[i] = groups[i].Fits && rawOf(&groups[i]) == value
+		for i := range buckets {
+			holds[i] = buckets[i].Fits && rawOf(&buckets[i]) == value
 		}
 		for r, g := range d.view.index.FeasibleRows() {
 			if holds[g] && passes(r) {

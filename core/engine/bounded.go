@@ -53,7 +53,7 @@ func (d *decider) boundedScorers() ([]profile.Scorer, bool) {
 
 // pickHosted chooses a row with the best total, hosted scores included, among the rows that pass
 // the hosted filters; a seeded draw decides between ties. ties is the number of rows with that
-// total as far as known. row is -1 if none passes or a hosted plugin failed. The groups of the
+// total as far as known. row is -1 if none passes or a hosted plugin failed. The buckets of the
 // index must have Fits and Bonus.
 func (d *decider) pickHosted(scorers []profile.Scorer) (row table.Row, score int64, ties int) {
 	x := boundedSearch{decider: d, scorers: scorers, best: math.MinInt64 / 2, tied: d.buffers.tied[:0]}

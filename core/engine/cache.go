@@ -14,8 +14,8 @@ import (
 
 const (
 	// viewRows bounds the memory of the views that are not on trial, in rows. A row takes 4 bytes,
-	// up to 40 more where there are as many groups as there may be, or 8 for its score and for each
-	// value without groups. So 2^22 rows are about 200 MiB at the worst, and a tenth of that as a
+	// up to 40 more where there are as many buckets as there may be, or 8 for its score and for each
+	// value without buckets. So 2^22 rows are about 200 MiB at the worst, and a tenth of that as a
 	// rule.
 	viewRows = 1 << 22
 	// fixedRows is what a view counts in addition to the rows of the table.
@@ -88,9 +88,9 @@ func (c *cache) viewOf(of *class, k *classes.Keys, pod *object.Pod) *view {
 	if v.onTrial && v.visits > 1 {
 		c.promote(v)
 	}
-	if v.visits >= cellsFrom && !v.grouped() && v.index != nil && v.narrowed == nil {
+	if v.visits >= cellsFrom && !v.bucketed() && v.index != nil && v.narrowed == nil {
 		v.keepCells()
-		v.revision = 0 // all rows are to be grouped anew
+		v.revision = 0 // all rows are to be bucketed anew
 	}
 	return v
 }
@@ -124,7 +124,7 @@ func (c *cache) newView(of *class, k *classes.Keys, pod *object.Pod) *view {
 		v.build(&c.store, &c.fewRows)
 		return v
 	}
-	if visits >= cellsFrom || k.Profile.Host != nil { // hosted plugins are asked in the order of groups
+	if visits >= cellsFrom || k.Profile.Host != nil { // hosted plugins are asked in the order of buckets
 		v.keepCells()
 	}
 	c.dropView(of.Signature)

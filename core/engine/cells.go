@@ -11,10 +11,10 @@ import (
 )
 
 // A plugin that looks at whole topology domains gives one answer for all rows of a
-// cell. A view whose class came by a few times keeps the cell of each row, groups rows by
+// cell. A view whose class came by a few times keeps the cell of each row, buckets rows by
 // it, and asks about each cell. Until then the plugin is asked about the rows that are
-// left, as it is wherever groups do not decide: to group rows takes longer than a few
-// decisions without groups.
+// left, as it is wherever buckets do not decide: to bucket rows takes longer than a few
+// decisions without buckets.
 
 // cells connects a plugin that answers by cell (a number for a topology domain, or a
 // combination of some) with the column of the index that holds the cell of each row.
@@ -36,7 +36,7 @@ func (v *view) addCells(in *framework.Input, sync func(*framework.Input), of fun
 }
 
 // keepCells makes the index keep the cell of each row, in a column for each plugin that
-// answers by cells, so that these can be asked once for a group of rows. All rows must be
+// answers by cells, so that these can be asked once for a bucket of rows. All rows must be
 // evaluated anew afterwards.
 func (v *view) keepCells() {
 	v.cellsKept = true
@@ -168,7 +168,7 @@ func (x *feasibility) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
 }
 
 // weighRows passes the list of feasible rows to each scorer by cells, which may weigh
-// domains by their numbers of feasible nodes. It is for decisions without groups.
+// domains by their numbers of feasible nodes. It is for decisions without buckets.
 func (d *decider) weighRows() {
 	for k := range d.view.scorers {
 		if s := &d.view.scorers[k]; s.cells != nil {
@@ -186,18 +186,18 @@ func sortedCells(counts map[int64]int) []framework.CellCount {
 	return list
 }
 
-// weighGroups passes the number of feasible nodes of each cell to the scorers by cells that need
-// it. It adds up the rows of the groups of the index that fit, without a look at single rows.
-func (d *decider) weighGroups() {
+// weighBuckets passes the number of feasible nodes of each cell to the scorers by cells that need
+// it. It adds up the rows of the buckets of the index that fit, without a look at single rows.
+func (d *decider) weighBuckets() {
 	v, b := d.view, d.buffers
 	for k := range v.scorers {
 		s := &v.scorers[k]
 		if s.cells == nil || s.CellScore.FeasibleNodes == nil {
 			continue
 		}
-		counts, groups := b.counts[:0], v.index.Groups()
-		for i := range groups {
-			if g := &groups[i]; g.Fits {
+		counts, buckets := b.counts[:0], v.index.Buckets()
+		for i := range buckets {
+			if g := &buckets[i]; g.Fits {
 				counts = append(counts, framework.CellCount{Cell: g.Value(s.column.at), Nodes: g.Rows})
 			}
 		}

@@ -54,7 +54,7 @@ func (v *view) compareFresh(t *table.Table) error {
 			return fmt.Errorf("node %q: kept score %d, fresh %d", t.Name(r), kept, now)
 		}
 		for k := range v.scorers {
-			if s := &v.scorers[k]; s.column.kept && s.cells == nil && (s.partition == nil || v.index.Grouped) && v.index.Value(r, s.column.at) != s.scoreAt(r) {
+			if s := &v.scorers[k]; s.column.kept && s.cells == nil && (s.partition == nil || v.index.Bucketed) && v.index.Value(r, s.column.at) != s.scoreAt(r) {
 				return fmt.Errorf("node %q: %s kept %d, fresh %d", t.Name(r), s.Name, v.index.Value(r, s.column.at), s.scoreAt(r))
 			}
 		}
@@ -65,7 +65,7 @@ func (v *view) compareFresh(t *table.Table) error {
 		return fmt.Errorf("kept %d feasible (%d out of range) and causes %v; fresh %d (%d) and %v",
 			kept.Feasible, kept.OutOfRange, causes, now.Feasible, now.OutOfRange, causesNow)
 	}
-	if err := v.compareCells(fresh, t); err != nil || !v.index.Grouped {
+	if err := v.compareCells(fresh, t); err != nil || !v.index.Bucketed {
 		return err
 	}
 	return v.index.Check()

@@ -20,7 +20,7 @@ func (e *Engine) Decide(r *Request, nominated Nominator) *Outcome {
 }
 
 // DecideWithin chooses the best node among the rows of a placement (the nodes that a pod
-// group may use), which are ascending; nil means all nodes. Plugins still count pods on all
+// bucket may use), which are ascending; nil means all nodes. Plugins still count pods on all
 // nodes.
 func (e *Engine) DecideWithin(placement []table.Row, r *Request, nominated Nominator) *Outcome {
 	return e.decide(r, nominated, nil, placement)
@@ -117,8 +117,8 @@ func (d *decider) choose() {
 		d.Rejected = v.failed
 	case v.index.OutOfRange > 0 && d.findOutOfRange():
 	case v.keys.Profile.Host != nil && !d.scoreHosted(): // hosted.go
-	case d.hosted.bonus == nil && d.decidedByGroups():
-		d.scoreGroups(nil)
+	case d.hosted.bonus == nil && d.decidedByBuckets():
+		d.scoreBuckets(nil)
 		d.Row, d.Score, d.Ties = v.index.Pick(d.drawSeed())
 	default:
 		d.scan() // scan.go
@@ -132,25 +132,25 @@ func (d *decider) choose() {
 // the pod's UID, not on earlier choices.
 func (d *decider) drawSeed() uint64 { return draw.Seed(d.engine.seed, d.pod.UID, 0) }
 
-// scoreGroups sets the bonus of each group that fits: the weighted scores, equal for all its rows,
+// scoreBuckets sets the bonus of each bucket that fits: the weighted scores, equal for all its rows,
 // from scorers that are normalised or answer by cells. If passes is not nil, scores are normalised
-// over the rows for which it is true, and Fits of groups without such rows may be cleared. Rejected
+// over the rows for which it is true, and Fits of buckets without such rows may be cleared. Rejected
 // is set if a score is out of range.
-func (d *decider) scoreGroups(passes func(table.Row) bool) {
-	v, groups := d.view, d.view.index.Groups()
-	d.weighGroups()
+func (d *decider) scoreBuckets(passes func(table.Row) bool) {
+	v, buckets := d.view, d.view.index.Buckets()
+	d.weighBuckets()
 	d.extremes = d.buffers.clearedExtremes(len(v.scorers))
-	for i := range groups {
-		groups[i].Bonus = 0
+	for i := range buckets {
+		buckets[i].Bonus = 0
 	}
 	for k := range v.scorers {
 		s := &v.scorers[k]
 		if !s.column.kept {
 			continue
 		}
-		d.extremes[k] = d.groupExtremes(s, passes)
-		for i := range groups {
-			g := &groups[i]
+		d.extremes[k] = d.bucketExtremes(s, passes)
+		for i := range buckets {
+			g := &buckets[i]
 			if !g.Fits {
 				continue
 			}
@@ -164,16 +164,16 @@ func (d *decider) scoreGroups(passes func(table.Row) bool) {
 	}
 }
 
-// groupExtremes returns the minimum and maximum of the scorer's raw scores over the groups
+// bucketExtremes returns the minimum and maximum of the scorer's raw scores over the buckets
 // that fit, by which they are normalised. If passes is not nil, only rows for which it
 // returns true count.
-func (d *decider) groupExtremes(s *scorer, passes func(table.Row) bool) extremes {
+func (d *decider) bucketExtremes(s *scorer, passes func(table.Row) bool) extremes {
 	if passes != nil {
 		return d.extremesThat(s, passes)
 	}
-	e, groups := noExtremes, d.view.index.Groups()
-	for i := range groups {
-		if g := &groups[i]; g.Fits {
+	e, buckets := noExtremes, d.view.index.Buckets()
+	for i := range buckets {
+		if g := &buckets[i]; g.Fits {
 			e.add(s.rawOf(g.Value(s.column.at)))
 		}
 	}

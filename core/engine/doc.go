@@ -25,24 +25,24 @@
 //	  v
 //	        index            n1 170    n2 164         n3 closed
 //	  |
-//	  | 4. filterGroups, scoreGroups (decide.go): rows with equal raw scores and
-//	  |    domains are one group; domains may rule a group out, and normalized scores
+//	  | 4. filterBuckets, scoreBuckets (decide.go): rows with equal raw scores and
+//	  |    domains are one bucket; domains may rule a bucket out, and normalized scores
 //	  |    are the same for all its rows
 //	  v
-//	        group 0 {n1, n2}   fits   bonus 100
+//	        bucket 0 {n1, n2}   fits   bonus 100
 //	  |
-//	  | 5. Pick (core/ranking): the best group's best row; a seeded draw among equals
+//	  | 5. Pick (core/ranking): the best bucket's best row; a seeded draw among equals
 //	  v
 //	Outcome{Row: n1, Score: 270, Ties: 1, Feasible: 2}
 //
-// The cost is that of the changed rows and of the groups, not that of the nodes.
+// The cost is that of the changed rows and of the buckets, not that of the nodes.
 //
 // # What is kept
 //
 // What a plugin says that reads node objects alone is a partition of the rows, by the
 // plugin's signature of pods; all classes share it (core/answers). A view (view.go) has the
 // index of all rows (core/ranking). It begins with sets (begin.go): partitions close the
-// rows that they reject and split the others into groups, one loop over each set of rows
+// rows that they reject and split the others into buckets, one loop over each set of rows
 // adds what CPU and memory decide, and plugins are asked about the rows that are left.
 //
 // There is one kind of view. That of a class that came by once is on trial (cache.go): such
@@ -55,7 +55,7 @@
 // They branch off the route where it names them: nominated pods (nominated.go), pods
 // narrowed to a few named nodes (narrowed.go), what extenders say (extenders.go),
 // filters and scorers that look at whole topology domains (cells.go), values too
-// many for groups (scan.go), filters that fail (failure.go), hosted plugins
+// many for buckets (scan.go), filters that fail (failure.go), hosted plugins
 // (hosted.go), of which as few rows as possible are asked about (bestfirst.go,
 // bounded.go). NewPlain decides without any of this (plain.go); the tests compare.
 // Check compares every view with a fresh one (check.go).

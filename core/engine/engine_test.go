@@ -110,8 +110,8 @@ func keeping(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod)
 		e.Decide(For(p, pod), nil)
 	}
 	v := e.classOf(For(p, pod)).Kept
-	if v == nil || !v.index.Grouped {
-		t.Fatal("no view with groups")
+	if v == nil || !v.index.Bucketed {
+		t.Fatal("no view with buckets")
 	}
 	return e, v
 }
@@ -138,9 +138,9 @@ func TestViewsGrow(t *testing.T) {
 	}
 }
 
-// Labels that come and go without end leave groups behind that have no row any
-// more; when these are too many all rows are grouped anew.
-func TestRowsAreGroupedAnew(t *testing.T) {
+// Labels that come and go without end leave buckets behind that have no row any
+// more; when these are too many all rows are bucketed anew.
+func TestRowsAreBucketedAnew(t *testing.T) {
 	tb, p := grid(60)
 	pod := newPod("p", nil, 100, 100)
 	e, v := keeping(t, tb, p, pod)
@@ -151,8 +151,8 @@ func TestRowsAreGroupedAnew(t *testing.T) {
 		if err := e.Check(); err != nil {
 			t.Fatalf("after %d changes: %v", i, err)
 		}
-		if !v.index.Grouped {
-			t.Fatalf("no groups after %d changes", i)
+		if !v.index.Bucketed {
+			t.Fatalf("no buckets after %d changes", i)
 		}
 	}
 }
@@ -305,7 +305,7 @@ func TestTriedPodsAreForgotten(t *testing.T) {
 	pod := newPod("p", map[string]string{"app": "x", "spread": "yes", "friend": "y"}, 1, 1)
 	nominated := podsByNode{"n": {newPod("q", map[string]string{"app": "x"}, 1, 1)}}
 	e := New(tb, seed, 1)
-	for range 3 { // then there is a view, which asks by groups
+	for range 3 { // then there is a view, which asks by buckets
 		e.Decide(For(p, pod), nominated)
 	}
 	o := e.Decide(For(p, pod), nominated)

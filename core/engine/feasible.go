@@ -32,11 +32,11 @@ type feasibility struct {
 }
 
 // countFeasible returns the number of feasible nodes, in the cheapest way that the decision allows.
-// Hosted filters are asked if there are some. If rows can be chosen by groups, it sets Fits of each
-// group.
+// Hosted filters are asked if there are some. If rows can be chosen by buckets, it sets Fits of each
+// bucket.
 func (x *feasibility) countFeasible() int {
-	if x.decidedByGroups() {
-		return x.filterGroups()
+	if x.decidedByBuckets() {
+		return x.filterBuckets()
 	}
 	if x.narrowed == nil && x.extenders == nil && len(x.view.cellFilters)+len(x.view.hostedFilters) == 0 {
 		return x.view.index.Feasible - len(x.nominated.blocked)
@@ -44,27 +44,27 @@ func (x *feasibility) countFeasible() int {
 	return len(x.feasibleRows())
 }
 
-// decidedByGroups reports whether each group of rows is feasible as a whole or not at all.
+// decidedByBuckets reports whether each bucket of rows is feasible as a whole or not at all.
 // That is false if hosted filters, nominated pods, extenders or a narrowing rule out single
 // rows.
-func (x *feasibility) decidedByGroups() bool {
-	return x.groupable() && len(x.view.hostedFilters) == 0
+func (x *feasibility) decidedByBuckets() bool {
+	return x.hasBuckets() && len(x.view.hostedFilters) == 0
 }
 
-// groupable reports whether rows can be chosen by groups if hosted filters are left out of
-// account: the index has groups, cells included, and no nominated pod, extender or
+// hasBuckets reports whether rows can be chosen by buckets if hosted filters are left out of
+// account: the index has buckets, cells included, and no nominated pod, extender or
 // narrowing rules out single rows.
-func (x *feasibility) groupable() bool {
-	return x.view.index.Grouped && x.view.grouped() && x.nominated.blocked == nil && x.narrowed == nil && x.extenders == nil
+func (x *feasibility) hasBuckets() bool {
+	return x.view.index.Bucketed && x.view.bucketed() && x.nominated.blocked == nil && x.narrowed == nil && x.extenders == nil
 }
 
-// filterGroups sets Fits of each group of the index: it has rows and all cell filters
-// accept its cells. It returns the number of rows in groups that fit.
-func (x *feasibility) filterGroups() int {
+// filterBuckets sets Fits of each bucket of the index: it has rows and all cell filters
+// accept its cells. It returns the number of rows in buckets that fit.
+func (x *feasibility) filterBuckets() int {
 	v, rows := x.view, 0
-	groups := v.index.Groups()
-	for i := range groups {
-		g := &groups[i]
+	buckets := v.index.Buckets()
+	for i := range buckets {
+		g := &buckets[i]
 		g.Fits = g.Rows > 0
 		for _, f := range v.cellFilters {
 			g.Fits = g.Fits && f.CellFilter.Filter(&f.in, g.Value(f.column.at)) == framework.Fits

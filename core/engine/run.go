@@ -36,7 +36,7 @@ type run struct {
 
 	decision   uint64       // number of the run's last decision
 	around     surroundings // at the end of that decision
-	placements uint64       // the table's PlacementCount at its end
+	podChanges uint64       // the table's PodChangeCount at its end
 	chosen     types.UID    // UID of its pod
 	row        table.Row    // the row chosen for that pod
 
@@ -111,7 +111,7 @@ func (x *run) goesOn(e *Engine, k *classes.Keys) bool {
 		return false
 	}
 	came, others := 0, 0
-	known := e.table.PlacementsAfter(x.placements, func(p table.Placement) {
+	known := e.table.PodChangesAfter(x.podChanges, func(p table.PodChange) {
 		switch {
 		case p.Try:
 		case p.Came && p.Pod.UID == x.chosen && p.Row == x.row:
@@ -131,7 +131,7 @@ func (l *runs) record(x *run, d *decider) {
 		return
 	}
 	x.questions += l.questions
-	x.decision, x.around, x.placements = l.decisions, d.engine.surroundings(d.view.keys), d.engine.table.PlacementCount()
+	x.decision, x.around, x.podChanges = l.decisions, d.engine.surroundings(d.view.keys), d.engine.table.PodChangeCount()
 	x.chosen, x.row = d.pod.UID, d.Row
 	l.last = x
 }

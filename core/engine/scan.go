@@ -10,7 +10,7 @@ import (
 )
 
 // scan sets Row, Score and Ties to the best of the feasible rows, whose totals it adds up one by
-// one; Rejected if a score is out of range. It is used where the index has no groups, or hosted
+// one; Rejected if a score is out of range. It is used where the index has no buckets, or hosted
 // plugins, nominations or extenders decide on single rows.
 func (d *decider) scan() {
 	rows := d.feasibleRows()

@@ -184,7 +184,7 @@ func (w *soak) check(t *testing.T) {
 // settled: pods are placed where the events put them, tries or not.
 func (w *soak) settled(t *testing.T) {
 	t.Helper()
-	if n := w.Placements(); n != len(w.placed) || w.Trying() {
+	if n := w.PlacedPods(); n != len(w.placed) || w.Trying() {
 		w.fail(t, fmt.Sprintf("%d pods are placed, want %d", n, len(w.placed)))
 	}
 	for _, p := range w.placed {

@@ -52,9 +52,9 @@ func decidesLikePlain(t *testing.T, tb *table.Table, p *profile.Profile) {
 	}
 }
 
-// Final scores too high to be counted, and more numbers to a group than one
+// Final scores too high to be counted, and more numbers to a bucket than one
 // can have.
-func TestViewsOnTrialWithoutGroups(t *testing.T) {
+func TestViewsOnTrialWithoutBuckets(t *testing.T) {
 	same := func(raw, _, _ int64) int64 { return raw }
 	decidesLikePlain(t, ranked(300), buildProfile(byRank(100, nil, "Heavy")))
 	decidesLikePlain(t, ranked(300), buildProfile(byRank(1, same, "A", "B", "C", "D", "E", "F", "G", "H", "I")))

@@ -180,10 +180,10 @@ func (v *view) refresh(store *answers.Store, workers int, found *scratch) {
 	v.revision = v.table.Revision()
 }
 
-// grouped reports whether rows of one group of the index are also in one cell of every
+// bucketed reports whether rows of one bucket of the index are also in one cell of every
 // plugin that answers by cells (each has a column, or there is none), so that a decision
-// can be made by groups.
-func (v *view) grouped() bool { return v.cellsKept || len(v.cells) == 0 }
+// can be made by buckets.
+func (v *view) bucketed() bool { return v.cellsKept || len(v.cells) == 0 }
 
 // replay evaluates again the rows that changed since the view's revision. It returns false if they
 // are so many that evaluating all is cheaper, or the index cannot hold them; the caller must

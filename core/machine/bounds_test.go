@@ -29,7 +29,7 @@ func (m *Machine) leftovers() (left string) {
 	}{
 		{"pods", len(m.pods.byUID)}, {"names", len(m.pods.byName)}, {"assumed pods", m.pods.assumedCount}, {"binding cycles that wait", len(m.bindings.waiting)},
 		{"extender cycles", len(m.extenders.cycles)}, {"queued pods", len(m.queue.Dump())}, {"nodes with nominations", len(m.queue.NominatedNodes())},
-		{"placed pods", m.table.Placements()}, {"nodes", m.table.Live()},
+		{"placed pods", m.table.PlacedPods()}, {"nodes", m.table.Live()},
 	} {
 		if l.n > 0 {
 			left += fmt.Sprintf("%d %s; ", l.n, l.what)

@@ -154,9 +154,9 @@ func (w *world) checkRest() {
 			}
 		}
 	}
-	if w.m.table.Placements() != placed || w.m.Assumed() != 0 || w.m.table.Live() != len(w.nodes) {
+	if w.m.table.PlacedPods() != placed || w.m.Assumed() != 0 || w.m.table.Live() != len(w.nodes) {
 		w.Fatalf("%d pods placed, %d assumed, %d nodes; the API has %d pods, %d nodes",
-			w.m.table.Placements(), w.m.Assumed(), w.m.table.Live(), placed, len(w.nodes))
+			w.m.table.PlacedPods(), w.m.Assumed(), w.m.table.Live(), placed, len(w.nodes))
 	}
 	if len(w.m.extenders.cycles) != 0 || len(w.m.extenders.line) != 0 {
 		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.extenders.cycles), len(w.m.extenders.line))

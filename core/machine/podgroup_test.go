@@ -117,8 +117,8 @@ func TestAssessGroup(t *testing.T) {
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
-		if err := p.Verify(); err != nil || p.table.Placements() != 0 {
-			t.Errorf("%d pods are placed, %v", p.table.Placements(), err)
+		if err := p.Verify(); err != nil || p.table.PlacedPods() != 0 {
+			t.Errorf("%d pods are placed, %v", p.table.PlacedPods(), err)
 		}
 	}
 }

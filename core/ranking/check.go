@@ -7,21 +7,21 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Check compares each group's counts and lists with the states of the rows. It returns an
+// Check compares each bucket's counts and lists with the states of the rows. It returns an
 // error for the first difference, nil if there is none. It is for tests and audits.
 func (x *Index) Check() error {
-	for id := range x.groups {
-		if err := x.checkGroup(int32(id)); err != nil {
-			return fmt.Errorf("group %d: %w", id, err)
+	for id := range x.buckets {
+		if err := x.checkBucket(int32(id)); err != nil {
+			return fmt.Errorf("bucket %d: %w", id, err)
 		}
 	}
 	return nil
 }
 
-// checkGroup recounts the rows of one group and returns an error for the first count or
+// checkBucket recounts the rows of one bucket and returns an error for the first count or
 // list that differs.
-func (x *Index) checkGroup(id int32) error {
-	g := &x.groups[id]
+func (x *Index) checkBucket(id int32) error {
+	g := &x.buckets[id]
 	byScore, rows := make([]int32, x.shape.Highest+1), 0
 	for i, s := range x.states {
 		r := table.Row(i)

@@ -23,9 +23,9 @@ func Example() {
 	fmt.Println(index.Feasible, "feasible; by cause", maps.Collect(index.Causes()))
 
 	pick := func() {
-		groups := index.Groups()
-		for i := range groups {
-			g := &groups[i]
+		buckets := index.Buckets()
+		for i := range buckets {
+			g := &buckets[i]
 			g.Fits, g.Bonus = true, map[int64]int64{'a': 100, 'b': 50}[g.Value(0)]
 		}
 		row, total, ties := index.Pick(1)

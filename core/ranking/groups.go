@@ -6,11 +6,11 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Group is the set of feasible rows whose values (raw scores and cells) are equal. Scores
+// Bucket is the set of feasible rows whose values (raw scores and cells) are equal. Scores
 // that are normalised, and verdicts by cells, are the same for all of them, so Pick
-// decides by group what it need not decide by row.
-type Group struct {
-	// Rows is the number of rows in the group; it may be 0.
+// decides by bucket what it need not decide by row.
+type Bucket struct {
+	// Rows is the number of rows in the bucket; it may be 0.
 	Rows int
 	// Fits and Bonus are set by the caller of Pick: whether the rows may be chosen, and
 	// what is added to the score of each.
@@ -30,51 +30,51 @@ type Group struct {
 	unwritten bool  // lists were allocated but not filled yet
 }
 
-// maxValues is how many values a row may have in an index with groups; with more values the
+// maxValues is how many values a row may have in an index with buckets; with more values the
 // index has none.
 const maxValues = 8
 
 // values are the values of a row, by column; those beyond Shape.Values are 0.
 type values [maxValues]int64
 
-// maxGroups returns the most groups that an index of that many rows may have; each takes
-// memory for its counts, up to 40 bytes a row. With more groups a decision by groups is no
+// maxBuckets returns the most buckets that an index of that many rows may have; each takes
+// memory for its counts, up to 40 bytes a row. With more buckets a decision by buckets is no
 // faster than a scan of all rows.
-func maxGroups(rows int) int { return 16 + rows/32 }
+func maxBuckets(rows int) int { return 16 + rows/32 }
 
 const (
-	// none is the index of no group.
+	// none is the index of no bucket.
 	none = -1
-	// unlisted is Group.lowest of a group without lists. It is above any score.
+	// unlisted is Bucket.lowest of a bucket without lists. It is above any score.
 	unlisted = maxScore
 )
 
-// Groups returns the index's own groups, for the caller to set Fits and Bonus; empty if the
-// index is not Grouped. They stay in place until the next Update.
-func (x *Index) Groups() []Group { return x.groups }
+// Buckets returns the index's own buckets, for the caller to set Fits and Bonus; empty if the
+// index is not Bucketed. They stay in place until the next Update.
+func (x *Index) Buckets() []Bucket { return x.buckets }
 
-// Value returns the value in column k, a raw score or a cell, that all rows of the group
+// Value returns the value in column k, a raw score or a cell, that all rows of the bucket
 // have.
-func (g *Group) Value(k int) int64 { return g.key[k] }
+func (g *Bucket) Value(k int) int64 { return g.key[k] }
 
-// Group returns the State of a feasible row with the values in key and score 0, in the group of
-// these values, which it makes if there is none. It returns false if the index has no groups, or
-// there would be too many: it gives up groups then.
-func (x *Index) Group(key []int64) (State, bool) {
-	if id := x.groupWith(func(k int) int64 { return key[k] }); x.Grouped && id != none {
+// Bucket returns the State of a feasible row with the values in key and score 0, in the bucket of
+// these values, which it makes if there is none. It returns false if the index has no buckets, or
+// there would be too many: it gives up buckets then.
+func (x *Index) Bucket(key []int64) (State, bool) {
+	if id := x.bucketWith(func(k int) int64 { return key[k] }); x.Bucketed && id != none {
 		return stateOf(id, 0), true
 	}
-	x.ungroup()
+	x.dropBuckets()
 	return 0, false
 }
 
-// groupWith returns the index of the group whose k-th value is value(k) for each k, a new
-// group if there is none; none if there are too many groups.
-func (x *Index) groupWith(value func(k int) int64) int32 {
+// bucketWith returns the index of the bucket whose k-th value is value(k) for each k, a new
+// bucket if there is none; none if there are too many buckets.
+func (x *Index) bucketWith(value func(k int) int64) int32 {
 	width := x.shape.Values
 	has := func(id int32) bool {
 		for k := range width {
-			if x.groups[id].key[k] != value(k) {
+			if x.buckets[id].key[k] != value(k) {
 				return false
 			}
 		}
@@ -86,52 +86,52 @@ func (x *Index) groupWith(value func(k int) int64) int32 {
 	}
 	id, known := x.byKey.find(hash, has)
 	if !known {
-		if len(x.groups) >= maxGroups(len(x.states)) {
+		if len(x.buckets) >= maxBuckets(len(x.states)) {
 			return none
 		}
 		var key values
 		for k := range width {
 			key[k] = value(k)
 		}
-		id = x.addGroup(key)
-		x.byKey.add(id, hash, x.hashOfGroup)
+		id = x.addBucket(key)
+		x.byKey.add(id, hash, x.hashOfBucket)
 	}
 	x.last = id
 	return id
 }
 
-// addGroup appends an empty group with the values and returns its index. It reuses memory
-// of a group from before Begin.
-func (x *Index) addGroup(key values) int32 {
-	n := len(x.groups)
-	if n == cap(x.groups) {
-		x.groups = append(x.groups, Group{})
+// addBucket appends an empty bucket with the values and returns its index. It reuses memory
+// of a bucket from before Begin.
+func (x *Index) addBucket(key values) int32 {
+	n := len(x.buckets)
+	if n == cap(x.buckets) {
+		x.buckets = append(x.buckets, Bucket{})
 	}
-	x.groups = x.groups[:n+1]
-	g := &x.groups[n] // one that was there before Begin: its memory is used again
-	*g = Group{key: key, byScore: g.byScore[:0], top: -1, lowest: unlisted}
+	x.buckets = x.buckets[:n+1]
+	g := &x.buckets[n] // one that was there before Begin: its memory is used again
+	*g = Bucket{key: key, byScore: g.byScore[:0], top: -1, lowest: unlisted}
 	if x.progress == counted {
 		g.byScore = extend(g.byScore, int(x.shape.Highest)+1)
 	}
 	return int32(n)
 }
 
-// groupOf returns the index of the group for the i-th row of found, whose state was the parameter
-// was; a new group if there is none for its values, and none if there are too many. It tries the
-// row's old group and the last one found first.
-func (x *Index) groupOf(was State, found *Answers, i int) int32 {
-	if was.feasible() && int(was>>scoreBits) < len(x.groups) && x.groups[was>>scoreBits].has(found, i) {
+// bucketOf returns the index of the bucket for the i-th row of found, whose state was the parameter
+// was; a new bucket if there is none for its values, and none if there are too many. It tries the
+// row's old bucket and the last one found first.
+func (x *Index) bucketOf(was State, found *Answers, i int) int32 {
+	if was.feasible() && int(was>>scoreBits) < len(x.buckets) && x.buckets[was>>scoreBits].has(found, i) {
 		return int32(was >> scoreBits)
 	}
-	if int(x.last) < len(x.groups) && x.groups[x.last].has(found, i) { // neighbours are often alike
+	if int(x.last) < len(x.buckets) && x.buckets[x.last].has(found, i) { // neighbours are often alike
 		return x.last
 	}
-	return x.groupWith(func(k int) int64 { return found.Values[k][i] })
+	return x.bucketWith(func(k int) int64 { return found.Values[k][i] })
 }
 
-// has reports whether the values of the i-th row of found are those of the group, so that
+// has reports whether the values of the i-th row of found are those of the bucket, so that
 // the row belongs to it.
-func (g *Group) has(found *Answers, i int) bool {
+func (g *Bucket) has(found *Answers, i int) bool {
 	for k, column := range found.Values {
 		if column[i] != g.key[k] {
 			return false
@@ -140,18 +140,18 @@ func (g *Group) has(found *Answers, i int) bool {
 	return true
 }
 
-// hashOfGroup returns the hash of the values of the group with that index.
-func (x *Index) hashOfGroup(id int32) uint64 {
+// hashOfBucket returns the hash of the values of the bucket with that index.
+func (x *Index) hashOfBucket(id int32) uint64 {
 	hash := uint64(0)
-	for _, value := range x.groups[id].key[:x.shape.Values] {
+	for _, value := range x.buckets[id].key[:x.shape.Values] {
 		hash = mix(hash, uint64(value))
 	}
 	return hash
 }
 
-// remove removes one row with the score from the group's counts, which must be kept by score. It
+// remove removes one row with the score from the bucket's counts, which must be kept by score. It
 // updates the top score and the number of rows that have it.
-func (g *Group) remove(score int32) {
+func (g *Bucket) remove(score int32) {
 	g.Rows--
 	g.byScore[score]--
 	if score < g.top {
@@ -164,7 +164,7 @@ func (g *Group) remove(score int32) {
 
 // findTop sets top to the highest score that some row has, and ties to the number of rows with it;
 // -1 and 0 if there is none. It searches downward from the given score.
-func (g *Group) findTop(score int32) {
+func (g *Bucket) findTop(score int32) {
 	for g.top, g.ties = score, 0; g.top >= 0; g.top-- {
 		if g.ties = g.byScore[g.top]; g.ties > 0 {
 			return
@@ -172,10 +172,10 @@ func (g *Group) findTop(score int32) {
 	}
 }
 
-// addRow adds the row with its score to the group's counts, top score and lists. id is the
-// group's index.
+// addRow adds the row with its score to the bucket's counts, top score and lists. id is the
+// bucket's index.
 func (x *Index) addRow(id, score int32, r table.Row) {
-	g := &x.groups[id]
+	g := &x.buckets[id]
 	g.Rows++
 	g.byScore[score]++
 	if score > g.top {
@@ -189,7 +189,7 @@ func (x *Index) addRow(id, score int32, r table.Row) {
 	}
 }
 
-// eachBest calls f with the rows whose total (score plus bonus of the group) is best, some
+// eachBest calls f with the rows whose total (score plus bonus of the bucket) is best, some
 // perhaps more than once, in no order. best is the highest total. It makes lists of the
 // best rows if they are missing.
 func (x *Index) eachBest(best int64, f func(table.Row)) {
@@ -198,8 +198,8 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 		return
 	}
 	missing := false
-	for id := range x.groups {
-		if g := &x.groups[id]; g.hasBest(best) && g.top < g.lowest {
+	for id := range x.buckets {
+		if g := &x.buckets[id]; g.hasBest(best) && g.top < g.lowest {
 			g.startLists()
 			missing = true
 		}
@@ -207,8 +207,8 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 	if missing {
 		x.writeLists()
 	}
-	for id := range x.groups {
-		g := &x.groups[id]
+	for id := range x.buckets {
+		g := &x.buckets[id]
 		if !g.hasBest(best) {
 			continue
 		}
@@ -220,8 +220,8 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 }
 
 // trimList removes from the i-th list, in place, the rows whose State is no longer at:
-// they left the group, or have another score now.
-func (g *Group) trimList(i int32, at State, states []State) {
+// they left the bucket, or have another score now.
+func (g *Bucket) trimList(i int32, at State, states []State) {
 	list := g.lists[i]
 	g.lists[i] = slices.DeleteFunc(list, func(r table.Row) bool { return states[r] != at })
 	g.listed -= len(list) - len(g.lists[i])
@@ -232,22 +232,22 @@ func (g *Group) trimList(i int32, at State, states []State) {
 func (x *Index) walkBest(best int64, f func(table.Row)) {
 	for r, s := range x.states {
 		if s.feasible() {
-			if g := &x.groups[s>>scoreBits]; s.score() == g.top && g.hasBest(best) {
+			if g := &x.buckets[s>>scoreBits]; s.score() == g.top && g.hasBest(best) {
 				f(table.Row(r))
 			}
 		}
 	}
 }
 
-// hasBest reports whether the group fits and its best rows have the total best.
-func (g *Group) hasBest(best int64) bool {
+// hasBest reports whether the bucket fits and its best rows have the total best.
+func (g *Bucket) hasBest(best int64) bool {
 	return g.Fits && g.Rows > 0 && g.Bonus+int64(g.top) == best
 }
 
-// startLists allocates lists for the highest scores of the group, as many as it takes to list about
+// startLists allocates lists for the highest scores of the bucket, as many as it takes to list about
 // a sixteenth of its rows, so that one walk over all rows serves several searches. writeLists fills
 // them.
-func (g *Group) startLists() {
+func (g *Bucket) startLists() {
 	g.lowest, g.unwritten = g.top, true
 	for n := int(g.byScore[g.top]); n < g.Rows/16 && g.lowest > 0; n += int(g.byScore[g.lowest]) {
 		g.lowest--
@@ -262,23 +262,23 @@ func (x *Index) writeLists() {
 		if !s.feasible() {
 			continue
 		}
-		if g := &x.groups[s>>scoreBits]; g.unwritten {
+		if g := &x.buckets[s>>scoreBits]; g.unwritten {
 			if at := s.score() - g.lowest; at >= 0 {
 				g.lists[at] = append(g.lists[at], table.Row(r))
 				g.listed++
 			}
 		}
 	}
-	for id := range x.groups {
-		x.groups[id].unwritten = false
+	for id := range x.buckets {
+		x.buckets[id].unwritten = false
 	}
 }
 
-// addToList adds a row to the list for the score, of the group with index id. It first removes rows
-// that left from the list when they are many. If the lists of the group are too long, it drops them
+// addToList adds a row to the list for the score, of the bucket with index id. It first removes rows
+// that left from the list when they are many. If the lists of the bucket are too long, it drops them
 // all instead; the next search for the best rows makes new ones.
 func (x *Index) addToList(id, score int32, r table.Row) {
-	g := &x.groups[id]
+	g := &x.buckets[id]
 	if g.listed > 64+2*g.Rows {
 		g.lists, g.listed, g.lowest = nil, 0, unlisted
 		return

@@ -7,14 +7,14 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// maxScore is the number of different scores in an index with groups, from 0: a group has a
-// count for each. With higher scores the index has no groups.
+// maxScore is the number of different scores in an index with buckets, from 0: a bucket has a
+// count for each. With higher scores the index has no buckets.
 const maxScore = 1 << scoreBits
 
 // Shape describes the rows of an index.
 type Shape struct {
 	// Values is the number of values of a row. The caller can find the first Known of them
-	// itself, so they are not kept by row where there are no groups.
+	// itself, so they are not kept by row where there are no buckets.
 	Values, Known int
 	// Highest is the highest score that a row can have.
 	Highest int64
@@ -31,16 +31,16 @@ type Index struct {
 	// OutOfRange is the number of feasible rows with a negative score. Call Count before reading
 	// it.
 	OutOfRange int
-	// Grouped is set while the feasible rows are in groups. Otherwise each has state 0,
+	// Bucketed is set while the feasible rows are in buckets. Otherwise each has state 0,
 	// and its score is in scores.
-	Grouped bool
+	Bucketed bool
 
 	shape    Shape
 	progress progress // which counts are up to date
-	groups   []Group
-	byKey    places // index of a group by its values
-	last     int32  // index of the group found last
-	// Of an index without groups: score by row, and values by column, then row, the Known
+	buckets  []Bucket
+	byKey    places // index of a bucket by its values
+	last     int32  // index of the bucket found last
+	// Of an index without buckets: score by row, and values by column, then row, the Known
 	// columns left out.
 	scores []int64
 	values [][]int64
@@ -68,37 +68,37 @@ func (x *Index) Begin(s Shape, rows int) {
 
 // BeginFew is used instead of Begin for a pod that may run on few nodes only, such as one
 // that PreFilter narrows to named nodes. It closes the rows in few, and only these may be
-// updated or read; it costs little in a large table. The index has no groups then.
+// updated or read; it costs little in a large table. The index has no buckets then.
 func (x *Index) BeginFew(s Shape, rows int, few []table.Row) {
 	x.begin(s, rows)
 	for _, r := range few {
 		x.states[r] = closed
 	}
-	x.Grouped, x.progress = false, counted
+	x.Bucketed, x.progress = false, counted
 	x.extendColumns()
 }
 
-// begin drops all rows, causes and groups of the index, for rows of the shape, and has
-// groups from now on if the shape allows. The caller must set the State of every row that
+// begin drops all rows, causes and buckets of the index, for rows of the shape, and has
+// buckets from now on if the shape allows. The caller must set the State of every row that
 // is read.
 func (x *Index) begin(s Shape, rows int) {
 	x.shape, x.progress = s, uncounted
 	x.states = extend(x.states, rows)
 	x.causes.reset()
 	x.Feasible, x.OutOfRange = 0, 0
-	x.groups = x.groups[:0]
+	x.buckets = x.buckets[:0]
 	x.byKey.reset()
 	x.values = extend(x.values[:cap(x.values)], s.Values-s.Known)
-	if x.Grouped = s.Values <= maxValues && s.Highest < maxScore; !x.Grouped {
+	if x.Bucketed = s.Values <= maxValues && s.Highest < maxScore; !x.Bucketed {
 		x.extendColumns()
 	}
 }
 
-// ungroup gives up the groups until the next Begin: scores and values are kept by row
+// dropBuckets gives up the buckets until the next Begin: scores and values are kept by row
 // instead. Which rows are feasible stays.
-func (x *Index) ungroup() {
-	was := x.Grouped
-	x.Grouped = false
+func (x *Index) dropBuckets() {
+	was := x.Bucketed
+	x.Bucketed = false
 	if x.extendColumns(); !was {
 		return
 	}
@@ -108,18 +108,18 @@ func (x *Index) ungroup() {
 		}
 		x.states[r], x.scores[r] = 0, int64(s.score())
 		for k := range x.values {
-			if g := int(s >> scoreBits); g < len(x.groups) {
-				x.values[k][r] = x.groups[g].key[x.shape.Known+k]
+			if g := int(s >> scoreBits); g < len(x.buckets) {
+				x.values[k][r] = x.buckets[g].key[x.shape.Known+k]
 			}
 		}
 	}
-	x.groups = x.groups[:0]
+	x.buckets = x.buckets[:0]
 	x.byKey.reset()
 	x.progress = outdated
 }
 
 // extendColumns gives every row a place for its score and its values, which an index
-// without groups keeps by row.
+// without buckets keeps by row.
 func (x *Index) extendColumns() {
 	x.scores = extend(x.scores, len(x.states))
 	for k := range x.values {
@@ -141,20 +141,20 @@ func (x *Index) Resize(n int) {
 	for r := len(x.states); r < n; r++ {
 		x.states = append(x.states, closed)
 	}
-	if !x.Grouped {
+	if !x.Bucketed {
 		x.extendColumns()
 	}
 }
 
 // States returns the index's own states by row, for the caller to write between Begin and
-// Count. Each must be what Group returned plus the row's score.
+// Count. Each must be what Bucket returned plus the row's score.
 func (x *Index) States() []State { return x.states }
 
 // Close marks a row as rejected for a reason that the caller keeps. Call Count before reading the
 // index.
 func (x *Index) Close(r table.Row) {
 	was := x.states[r]
-	if !x.Grouped && was.feasible() && x.scores[r] < 0 {
+	if !x.Bucketed && was.feasible() && x.scores[r] < 0 {
 		x.OutOfRange--
 	}
 	x.move([]table.Row{r}, []State{was}, []State{closed})
@@ -188,9 +188,9 @@ func (x *Index) AppendOpenOf(rows, open []table.Row) []table.Row {
 }
 
 // Update replaces the answers about the rows. Call Count before reading the index. It returns false
-// if there are too many causes or groups, some of which may be stale, or a score is out of range;
+// if there are too many causes or buckets, some of which may be stale, or a score is out of range;
 // the caller then calls Begin and updates all rows. Before the first Count the index gives up
-// groups instead, so that any number of groups and any score will do.
+// buckets instead, so that any number of buckets and any score will do.
 func (x *Index) Update(rows []table.Row, found *Answers) bool {
 	var before, after [batch]State
 	for from := 0; from < len(rows); {
@@ -203,10 +203,10 @@ func (x *Index) Update(rows []table.Row, found *Answers) bool {
 			if x.progress != uncounted {
 				return false
 			}
-			x.ungroup()
+			x.dropBuckets()
 			continue
 		}
-		if !x.Grouped {
+		if !x.Bucketed {
 			for i, r := range some {
 				x.keepRow(r, were[i], are[i], found, from+i)
 			}
@@ -220,7 +220,7 @@ func (x *Index) Update(rows []table.Row, found *Answers) bool {
 // move changes the states of rows from were to are. It updates the counts too while all are
 // kept (counted); otherwise Count will.
 func (x *Index) move(rows []table.Row, were, are []State) {
-	const group = ^(State(1)<<scoreBits - 1) // the bits of a state that do not hold the score
+	const bucket = ^(State(1)<<scoreBits - 1) // the bits of a state that do not hold the score
 	for i, r := range rows {
 		was, is := were[i], are[i]
 		if was == is {
@@ -232,7 +232,7 @@ func (x *Index) move(rows []table.Row, were, are []State) {
 			}
 			continue
 		}
-		if x.Grouped && is.feasible() && (was^is)&group == 0 {
+		if x.Bucketed && is.feasible() && (was^is)&bucket == 0 {
 			x.rescore(r, was, is)
 			continue
 		}
@@ -241,10 +241,10 @@ func (x *Index) move(rows []table.Row, were, are []State) {
 	}
 }
 
-// rescore corrects the counts of rows by score, and the highest score, of a group after
+// rescore corrects the counts of rows by score, and the highest score, of a bucket after
 // one of its rows got another score.
 func (x *Index) rescore(r table.Row, was, now State) {
-	g, before, after := &x.groups[now>>scoreBits], was.score(), now.score()
+	g, before, after := &x.buckets[now>>scoreBits], was.score(), now.score()
 	g.byScore[before]--
 	g.byScore[after]++
 	switch {
@@ -264,21 +264,21 @@ func (x *Index) rescore(r table.Row, was, now State) {
 
 // Add records what more plugins answered about rows that are feasible so far, between Begin and
 // Count. The scores are added to those that the rows have; a negative one makes the index give up
-// groups. A row that is rejected is feasible no more. The values of the rows, and so their groups,
+// buckets. A row that is rejected is feasible no more. The values of the rows, and so their buckets,
 // stay.
 func (x *Index) Add(rows []table.Row, found *Answers) {
 	filters, scores, signs := found.Filter[:len(rows)], found.Score[:len(rows)], int64(0)
 	for _, score := range scores {
 		signs |= score
 	}
-	if signs < 0 && x.Grouped { // one is out of range
-		x.ungroup()
+	if signs < 0 && x.Bucketed { // one is out of range
+		x.dropBuckets()
 	}
 	for i, r := range rows {
 		switch {
 		case filters[i] != Feasible:
 			x.states[r] = rejected(x.causes.id(Cause{filters[i], found.Verdict[i]}))
-		case x.Grouped:
+		case x.Bucketed:
 			x.states[r] += State(scores[i])
 		default:
 			x.scores[r] += scores[i]
@@ -291,18 +291,18 @@ func (x *Index) Add(rows []table.Row, found *Answers) {
 const batch = 64
 
 // statesFor computes the new states of rows into are. Their answers begin at index from of found,
-// and were are their present states. It returns false if a row cannot be in a group: there are too
-// many groups, or its score is negative.
+// and were are their present states. It returns false if a row cannot be in a bucket: there are too
+// many buckets, or its score is negative.
 func (x *Index) statesFor(found *Answers, from int, were, are []State) bool {
 	filters, scores := found.Filter[from:][:len(are)], found.Score[from:][:len(are)]
 	for i, was := range were {
 		switch {
 		case filters[i] != Feasible:
 			are[i] = rejected(x.causes.id(Cause{filters[i], found.Verdict[from+i]}))
-		case !x.Grouped:
+		case !x.Bucketed:
 			are[i] = 0
 		default:
-			g := x.groupOf(was, found, from+i)
+			g := x.bucketOf(was, found, from+i)
 			if g == none || scores[i] < 0 {
 				return false
 			}
@@ -312,7 +312,7 @@ func (x *Index) statesFor(found *Answers, from int, were, are []State) bool {
 	return true
 }
 
-// keepRow stores the score and values of a row in an index without groups, from the i-th
+// keepRow stores the score and values of a row in an index without buckets, from the i-th
 // answer of found, and updates OutOfRange. was and now are its states before and after.
 func (x *Index) keepRow(r table.Row, was, now State, found *Answers, i int) {
 	if was.feasible() && x.scores[r] < 0 {
@@ -335,20 +335,20 @@ func (x *Index) leave(was State) {
 	case was.rejected():
 		x.causes.rows[was.cause()]--
 	case was.feasible():
-		if x.Feasible--; x.Grouped {
-			x.groups[was>>scoreBits].remove(was.score())
+		if x.Feasible--; x.Bucketed {
+			x.buckets[was>>scoreBits].remove(was.score())
 		}
 	}
 }
 
-// join adds a row to the counts of its new state: those of its group, or of its cause of
+// join adds a row to the counts of its new state: those of its bucket, or of its cause of
 // rejection.
 func (x *Index) join(r table.Row, now State) {
 	switch {
 	case now.rejected():
 		x.causes.rows[now.cause()]++
 	case now.feasible():
-		if x.Feasible++; x.Grouped {
+		if x.Feasible++; x.Bucketed {
 			x.addRow(int32(now>>scoreBits), now.score(), r)
 		}
 	}
@@ -358,8 +358,8 @@ func (x *Index) join(r table.Row, now State) {
 // it.
 func (x *Index) IsFeasible(r table.Row) bool { return x.states[r].feasible() }
 
-// FeasibleRows returns the feasible rows, ascending, each with the index of its group in
-// Groups; 0 if the index is not Grouped.
+// FeasibleRows returns the feasible rows, ascending, each with the index of its bucket in
+// Buckets; 0 if the index is not Bucketed.
 func (x *Index) FeasibleRows() iter.Seq2[table.Row, int] {
 	return func(yield func(table.Row, int) bool) {
 		for r, s := range x.states {
@@ -382,21 +382,21 @@ func (x *Index) AppendFeasible(rows []table.Row) []table.Row {
 	return rows[:n]
 }
 
-// Score returns the row's own score, without the group's bonus. The row must be feasible.
+// Score returns the row's own score, without the bucket's bonus. The row must be feasible.
 func (x *Index) Score(r table.Row) int64 {
-	if !x.Grouped {
+	if !x.Bucketed {
 		return x.scores[r]
 	}
 	return int64(x.states[r].score())
 }
 
 // Value returns the value, a raw score or a cell, of a feasible row in column k. Without
-// groups k must be at least Shape.Known, as the columns before are not kept.
+// buckets k must be at least Shape.Known, as the columns before are not kept.
 func (x *Index) Value(r table.Row, k int) int64 {
-	if !x.Grouped {
+	if !x.Bucketed {
 		return x.values[k-x.shape.Known][r]
 	}
-	return x.groups[x.states[r]>>scoreBits].key[k]
+	return x.buckets[x.states[r]>>scoreBits].key[k]
 }
 
 // Cause returns why the row is rejected. Its Filter is Feasible for a feasible row, and

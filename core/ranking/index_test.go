@@ -42,7 +42,7 @@ func newNaive(r *rand.Rand) *naive {
 func (n *naive) draws() {
 	n.shape = Shape{Values: n.rand.IntN(4), Highest: 1 + n.rand.Int64N(300)}
 	n.shape.Known = n.rand.IntN(n.shape.Values + 1)
-	switch n.rand.IntN(10) { // not to be grouped
+	switch n.rand.IntN(10) { // not to be bucketed
 	case 0:
 		n.shape.Highest = maxScore
 	case 1:
@@ -50,8 +50,8 @@ func (n *naive) draws() {
 	}
 }
 
-// draw makes a row. Values are few, so that rows share groups; one in many is
-// new, so that groups become too many in the end.
+// draw makes a row. Values are few, so that rows share buckets; one in many is
+// new, so that buckets become too many in the end.
 func (n *naive) draw() row {
 	r := row{score: n.rand.Int64N(n.shape.Highest + 1)}
 	for range n.shape.Values {
@@ -114,8 +114,8 @@ func (n *naive) rebuild() {
 		is, r := &n.rows[i], table.Row(i)
 		switch {
 		case is.cause.Filter == Closed:
-		case n.index.Grouped && n.rand.IntN(2) == 0:
-			if state, grouped := n.index.Group(is.values); grouped {
+		case n.index.Bucketed && n.rand.IntN(2) == 0:
+			if state, bucketed := n.index.Bucket(is.values); bucketed {
 				n.index.States()[r] = state + State(max(0, is.score/2))
 				some = append(some, r)
 				continue
@@ -169,14 +169,14 @@ func (n *naive) renew(*rapid.T) {
 	n.rebuild()
 }
 
-// bonus of a row, and whether its group fits: whatever, but alike for equal values.
+// bonus of a row, and whether its bucket fits: whatever, but alike for equal values.
 func bonus(seed int64, values ...int64) (int64, bool) {
 	h := draw.Hash(fmt.Sprint(seed, values))
 	return int64(h % 50), h%7 != 0
 }
 
 func (n *naive) pick(t *rapid.T) {
-	if !n.index.Grouped {
+	if !n.index.Bucketed {
 		return
 	}
 	seed, best, tied := n.rand.Int64(), int64(math.MinInt64), map[table.Row]bool{}
@@ -193,8 +193,8 @@ func (n *naive) pick(t *rapid.T) {
 			tied[table.Row(i)] = true
 		}
 	}
-	for i := range n.index.Groups() {
-		g := &n.index.Groups()[i]
+	for i := range n.index.Buckets() {
+		g := &n.index.Buckets()[i]
 		var values []int64
 		for k := range n.shape.Values {
 			values = append(values, g.Value(k))
@@ -230,7 +230,7 @@ func (n *naive) check(t *rapid.T) {
 				t.Fatalf("row %d has score %d, want %d", r, got, is.score)
 			}
 			for k, want := range is.values {
-				if k < n.shape.Known && !n.index.Grouped {
+				if k < n.shape.Known && !n.index.Bucketed {
 					continue
 				}
 				if got := n.index.Value(r, k); got != want {
@@ -258,8 +258,8 @@ func (n *naive) check(t *rapid.T) {
 	n.checkRejected(t)
 	var got []table.Row
 	for r, g := range n.index.FeasibleRows() {
-		if got = append(got, r); n.index.Grouped && n.index.Groups()[g].Rows == 0 {
-			t.Fatalf("row %d is in group %d, which has no rows", r, g)
+		if got = append(got, r); n.index.Bucketed && n.index.Buckets()[g].Rows == 0 {
+			t.Fatalf("row %d is in bucket %d, which has no rows", r, g)
 		}
 	}
 	if !slices.Equal(got, list) || !slices.Equal(n.index.AppendFeasible([]table.Row{7}), append([]table.Row{7}, list...)) {
@@ -274,7 +274,7 @@ func (n *naive) check(t *rapid.T) {
 	if !slices.Equal(n.index.AppendOpen(nil), open) {
 		t.Fatalf("open rows %v, want %v", n.index.AppendOpen(nil), open)
 	}
-	if n.index.Grouped {
+	if n.index.Bucketed {
 		if err := n.index.Check(); err != nil {
 			t.Fatal(err)
 		}
@@ -340,11 +340,11 @@ func TestCheckFindsDifferences(t *testing.T) {
 	for name, plant := range map[string]func(*Index){
 		"score":   func(x *Index) { x.states[4]++ },
 		"state":   func(x *Index) { x.states[4] = rejected(0) },
-		"highest": func(x *Index) { x.groups[0].top-- },
-		"count":   func(x *Index) { x.groups[0].byScore[7]++ },
-		"ties":    func(x *Index) { x.groups[0].ties++ },
-		"rows":    func(x *Index) { x.groups[0].Rows++ },
-		"list":    func(x *Index) { x.groups[0].lowest, x.groups[0].lists = 0, make([][]table.Row, 101) },
+		"highest": func(x *Index) { x.buckets[0].top-- },
+		"count":   func(x *Index) { x.buckets[0].byScore[7]++ },
+		"ties":    func(x *Index) { x.buckets[0].ties++ },
+		"rows":    func(x *Index) { x.buckets[0].Rows++ },
+		"list":    func(x *Index) { x.buckets[0].lowest, x.buckets[0].lists = 0, make([][]table.Row, 101) },
 	} {
 		x := equals(10, func(r int) int64 { return int64(r) })
 		x.set(9, -1)
@@ -358,7 +358,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 	}
 }
 
-// Lists of a group's best rows are no longer than the group is large, however its
+// Lists of a bucket's best rows are no longer than the bucket is large, however its
 // rows come and go.
 func TestListsAreBounded(t *testing.T) {
 	const n = 600
@@ -366,7 +366,7 @@ func TestListsAreBounded(t *testing.T) {
 	for round := range 40 {
 		for r := range n {
 			x.set(table.Row(r), int64(100-(round+r%3)%20))
-			if g := &x.groups[0]; r%8 == 0 {
+			if g := &x.buckets[0]; r%8 == 0 {
 				g.Fits = true
 				x.Pick(uint64(r))
 				listed := 0
@@ -374,7 +374,7 @@ func TestListsAreBounded(t *testing.T) {
 					listed += len(list)
 				}
 				if listed != g.listed || listed > 65+2*g.Rows || len(g.lists) > 1+int(g.top) {
-					t.Fatalf("a group of %d rows lists %d (%d counted) by %d scores", g.Rows, listed, g.listed, len(g.lists))
+					t.Fatalf("a bucket of %d rows lists %d (%d counted) by %d scores", g.Rows, listed, g.listed, len(g.lists))
 				}
 			}
 		}
@@ -393,7 +393,7 @@ func TestTiesAreUniform(t *testing.T) {
 			}
 			return 10
 		})
-		x.groups[0].Fits = true
+		x.buckets[0].Fits = true
 		counts := make([]int, best)
 		for seed := range 100 * best {
 			row, _, ties := x.Pick(uint64(seed))
@@ -412,7 +412,7 @@ func TestTiesAreUniform(t *testing.T) {
 	}
 }
 
-// The order has every row of the groups that fit once, the highest totals first, also
+// The order has every row of the buckets that fit once, the highest totals first, also
 // where totals are far apart.
 func TestOrderIsByTotal(t *testing.T) {
 	for _, apart := range []int64{1, 50, 2 * mostTotals} {
@@ -429,9 +429,9 @@ func TestOrderIsByTotal(t *testing.T) {
 		}
 		x.Update(rows, found)
 		x.Count()
-		groups, want := x.Groups(), map[Rated]bool{}
-		for i := range groups {
-			groups[i].Fits, groups[i].Bonus = groups[i].Value(0) != 3, apart*groups[i].Value(0)
+		buckets, want := x.Buckets(), map[Rated]bool{}
+		for i := range buckets {
+			buckets[i].Fits, buckets[i].Bonus = buckets[i].Value(0) != 3, apart*buckets[i].Value(0)
 		}
 		for i := range rows {
 			if fits := i%5 != 0 && i%4 != 3; x.Fits(rows[i]) != fits {

@@ -8,7 +8,7 @@ import (
 )
 
 // Rated is a feasible row with its total, by which rows are compared: the score plus the
-// bonus of its group.
+// bonus of its bucket.
 type Rated struct {
 	Row   table.Row
 	Total int64
@@ -18,20 +18,20 @@ type Rated struct {
 type Order struct {
 	rows   []Rated // result of Of
 	counts []int32 // scratch of fillByCount
-	below  []int64 // by group: highest total less the group's bonus; -1: it does not fit
+	below  []int64 // by bucket: highest total less the bucket's bonus; -1: it does not fit
 }
 
 // mostTotals is the largest span of totals for which a counting sort is used.
 const mostTotals = 1 << 14
 
-// Of returns the rows of x in groups that fit, in descending order of their totals. Rows with equal
+// Of returns the rows of x in buckets that fit, in descending order of their totals. Rows with equal
 // totals are in any order. The list is valid until the next call.
 func (o *Order) Of(x *Index) []Rated {
 	high, _ := x.best()
 	o.below = o.below[:0]
 	n, span := 0, int64(0)
-	for id := range x.groups {
-		g, below := &x.groups[id], int64(-1)
+	for id := range x.buckets {
+		g, below := &x.buckets[id], int64(-1)
 		if g.Fits && g.Rows > 0 {
 			below = high - g.Bonus
 			n, span = n+g.Rows, max(span, below+1)
@@ -82,8 +82,8 @@ func (o *Order) fillBySort(x *Index, high int64) {
 	slices.SortFunc(o.rows, func(a, b Rated) int { return cmp.Compare(b.Total, a.Total) })
 }
 
-// Fits reports whether the row is feasible and, with groups, its group's Fits is set.
+// Fits reports whether the row is feasible and, with buckets, its bucket's Fits is set.
 func (x *Index) Fits(r table.Row) bool {
 	s := x.states[r]
-	return s.feasible() && (!x.Grouped || x.groups[s>>scoreBits].Fits)
+	return s.feasible() && (!x.Bucketed || x.buckets[s>>scoreBits].Fits)
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Pick returns a row with the highest total among the groups that fit, the total, and the
+// Pick returns a row with the highest total among the buckets that fit, the total, and the
 // number of rows that have it. Each of these has the same chance, decided by the seed.
-// Count must have been called, and some group must fit and have rows.
+// Count must have been called, and some bucket must fit and have rows.
 func (x *Index) Pick(seed uint64) (row table.Row, total int64, ties int) {
 	total, ties = x.best()
 	return draw.Row(seed, ties, x.tied(total)), total, ties
 }
 
 // Sample returns n of the rows that Pick chooses from, or all if there are fewer, drawn by
-// the seed and in random order, with their total and number. rows is nil if no group fits.
+// the seed and in random order, with their total and number. rows is nil if no bucket fits.
 func (x *Index) Sample(seed uint64, n int) (rows []table.Row, total int64, ties int) {
 	total, ties = x.best()
 	if ties == 0 {
@@ -36,12 +36,12 @@ func (x *Index) tied(best int64) draw.Rows {
 	}
 }
 
-// best returns the highest total (score plus bonus) of rows in groups that fit, and the number of
+// best returns the highest total (score plus bonus) of rows in buckets that fit, and the number of
 // rows that have it. If there is no such row, ties is 0 and total is math.MinInt64.
 func (x *Index) best() (total int64, ties int) {
 	total = math.MinInt64
-	for id := range x.groups {
-		g := &x.groups[id]
+	for id := range x.buckets {
+		g := &x.buckets[id]
 		if !g.Fits || g.Rows == 0 {
 			continue
 		}
@@ -55,14 +55,14 @@ func (x *Index) best() (total int64, ties int) {
 	return total, ties
 }
 
-// hasTotal reports whether the row may be chosen (it is feasible, and its group fits) and
-// its score plus the group's bonus is total.
+// hasTotal reports whether the row may be chosen (it is feasible, and its bucket fits) and
+// its score plus the bucket's bonus is total.
 func (x *Index) hasTotal(r table.Row, total int64) bool {
 	s := x.states[r]
 	if !s.feasible() {
 		return false
 	}
-	g := &x.groups[s>>scoreBits]
+	g := &x.buckets[s>>scoreBits]
 	return g.Fits && g.Bonus+int64(s.score()) == total
 }
 
@@ -70,14 +70,14 @@ func (x *Index) hasTotal(r table.Row, total int64) bool {
 type progress uint8
 
 const (
-	uncounted progress = iota // no counts; the next Count counts the best rows of each group only
-	ranked                    // the counts of each group's rows and of those with its highest score
-	outdated                  // no counts, as rows or groups changed since; the next Count counts all
+	uncounted progress = iota // no counts; the next Count counts the best rows of each bucket only
+	ranked                    // the counts of each bucket's rows and of those with its highest score
+	outdated                  // no counts, as rows or buckets changed since; the next Count counts all
 	counted                   // all counts, and Update keeps them up to date
 )
 
 // Count brings the counts up to date; call it after updates and before reading. The first
-// time after Begin it counts only the best rows of each group, which is faster: most
+// time after Begin it counts only the best rows of each bucket, which is faster: most
 // classes are never seen again.
 func (x *Index) Count() {
 	if x.progress == ranked || x.progress == counted {
@@ -86,8 +86,8 @@ func (x *Index) Count() {
 	x.Feasible, x.OutOfRange = 0, 0
 	clear(x.causes.rows)
 	switch {
-	case !x.Grouped:
-		x.countUngrouped()
+	case !x.Bucketed:
+		x.countWithoutBuckets()
 		x.progress = counted
 		return
 	case x.progress == uncounted:
@@ -97,14 +97,14 @@ func (x *Index) Count() {
 		x.countByScore()
 		x.progress = counted
 	}
-	for id := range x.groups {
-		x.Feasible += x.groups[id].Rows
+	for id := range x.buckets {
+		x.Feasible += x.buckets[id].Rows
 	}
 }
 
-// countUngrouped counts feasible, out-of-range and rejected rows of an index without
-// groups.
-func (x *Index) countUngrouped() {
+// countWithoutBuckets counts feasible, out-of-range and rejected rows of an index without
+// buckets.
+func (x *Index) countWithoutBuckets() {
 	for r, s := range x.states {
 		switch {
 		case !s.feasible():
@@ -125,21 +125,21 @@ func (x *Index) countCause(s State) {
 	}
 }
 
-// countByScore counts the rows of each group by score, and the rejected rows by cause.
+// countByScore counts the rows of each bucket by score, and the rejected rows by cause.
 func (x *Index) countByScore() {
-	for id := range x.groups {
-		g := &x.groups[id]
+	for id := range x.buckets {
+		g := &x.buckets[id]
 		g.Rows, g.byScore = 0, extend(g.byScore[:0], int(x.shape.Highest)+1)
 	}
 	for _, s := range x.states {
 		if s.feasible() {
-			x.groups[s>>scoreBits].byScore[s.score()]++
+			x.buckets[s>>scoreBits].byScore[s.score()]++
 		} else {
 			x.countCause(s)
 		}
 	}
-	for id := range x.groups {
-		g := &x.groups[id]
+	for id := range x.buckets {
+		g := &x.buckets[id]
 		for _, n := range g.byScore {
 			g.Rows += int(n)
 		}
@@ -147,11 +147,11 @@ func (x *Index) countByScore() {
 	}
 }
 
-// countBest counts the rows of each group, those with its highest score, and the rejected
-// rows by cause. Neighbouring rows of one group are counted together.
+// countBest counts the rows of each bucket, those with its highest score, and the rejected
+// rows by cause. Neighbouring rows of one bucket are counted together.
 func (x *Index) countBest() {
-	for id := range x.groups {
-		x.groups[id].Rows, x.groups[id].top, x.groups[id].ties = 0, -1, 0
+	for id := range x.buckets {
+		x.buckets[id].Rows, x.buckets[id].top, x.buckets[id].ties = 0, -1, 0
 	}
 	for from := 0; from < len(x.states); {
 		s := x.states[from]
@@ -161,13 +161,13 @@ func (x *Index) countBest() {
 			continue
 		}
 		first := s >> scoreBits << scoreBits
-		from += x.groups[s>>scoreBits].countRun(x.states[from:], first, 1<<scoreBits)
+		from += x.buckets[s>>scoreBits].countRun(x.states[from:], first, 1<<scoreBits)
 	}
 }
 
-// countRun adds to the group's counts the leading states that belong to it, and returns
-// their number. The states of the group are those from first to first+many-1.
-func (g *Group) countRun(states []State, first, many State) int {
+// countRun adds to the bucket's counts the leading states that belong to it, and returns
+// their number. The states of the bucket are those from first to first+many-1.
+func (g *Bucket) countRun(states []State, first, many State) int {
 	best, ties, n := first+State(g.top), g.ties, 0
 	for _, s := range states {
 		if uint32(s-first) >= uint32(many) {

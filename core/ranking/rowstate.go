@@ -1,12 +1,12 @@
 package ranking
 
 // State is what the index keeps of one row. A state from 0 on is feasible: it holds the
-// row's group and, in the low scoreBits, its score, so that adding to the state adds to the
+// row's bucket and, in the low scoreBits, its score, so that adding to the state adds to the
 // score. A negative state is closed, open, or a cause of rejection.
 type State int32
 
 // scoreBits is the number of low bits of a feasible row's State that hold its score; the
-// bits above hold its group.
+// bits above hold its bucket.
 const scoreBits = 12
 
 // A closed row is rejected for a reason that the caller knows, or has no node. An open
@@ -37,14 +37,14 @@ func (s State) feasible() bool { return s >= 0 }
 // closed or open row is not rejected.
 func (s State) rejected() bool { return s < open }
 
-// stateOf returns the State of a feasible row with that score, in the group with that
+// stateOf returns the State of a feasible row with that score, in the bucket with that
 // index.
-func stateOf(group, score int32) State {
-	return State(group)<<scoreBits | State(score)
+func stateOf(bucket, score int32) State {
+	return State(bucket)<<scoreBits | State(score)
 }
 
 // score returns the score that a feasible row has in its State, without the bonus of its
-// group. It holds only while the index has groups.
+// bucket. It holds only while the index has buckets.
 func (s State) score() int32 { return int32(s) & (1<<scoreBits - 1) }
 
 // Cause is the reason for which a row is rejected: the number of the first filter that

@@ -6,9 +6,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Groups that become too many while rows are updated for the first time are given up. What
+// Buckets that become too many while rows are updated for the first time are given up. What
 // the rows were updated to before stays, and no row has to be updated anew.
-func TestGroupsAreGivenUpInTheMiddle(t *testing.T) {
+func TestBucketsAreGivenUpInTheMiddle(t *testing.T) {
 	const rows = 3 * batch
 	x := &Index{}
 	x.Begin(Shape{Values: 1, Highest: 300}, rows)
@@ -28,11 +28,11 @@ func TestGroupsAreGivenUpInTheMiddle(t *testing.T) {
 	part := func(from, to int) *Answers {
 		return &Answers{Filter: found.Filter[from:to], Verdict: found.Verdict[from:to], Score: found.Score[from:to], Values: [][]int64{found.Values[0][from:to]}}
 	}
-	if !x.Update(list[:batch], part(0, batch)) || !x.Grouped {
-		t.Fatalf("grouped is %v; want one group", x.Grouped)
+	if !x.Update(list[:batch], part(0, batch)) || !x.Bucketed {
+		t.Fatalf("bucketed is %v; want one bucket", x.Bucketed)
 	}
-	if !x.Update(list[batch:], part(batch, rows)) || x.Grouped {
-		t.Fatalf("grouped is %v; want an update without groups", x.Grouped)
+	if !x.Update(list[batch:], part(batch, rows)) || x.Bucketed {
+		t.Fatalf("bucketed is %v; want an update without buckets", x.Bucketed)
 	}
 	x.Count()
 	feasible, causes := 0, map[Cause]int{}
@@ -58,9 +58,9 @@ func TestGroupsAreGivenUpInTheMiddle(t *testing.T) {
 	}
 }
 
-// Groups that become too many once they were counted are mostly of the past: the caller is
-// to begin anew, and has groups again.
-func TestGroupsOfThePastEnd(t *testing.T) {
+// Buckets that become too many once they were counted are mostly of the past: the caller is
+// to begin anew, and has buckets again.
+func TestBucketsOfThePastEnd(t *testing.T) {
 	x, rows := &Index{}, []table.Row{0, 1}
 	answers := func(value int64) *Answers {
 		return &Answers{Filter: make([]int16, 2), Verdict: make([]uint64, 2), Score: make([]int64, 2), Values: [][]int64{{value, 0}}}
@@ -74,17 +74,17 @@ func TestGroupsOfThePastEnd(t *testing.T) {
 	if !begin(0) {
 		t.Fatal("the index is not done")
 	}
-	for value := int64(1); value < int64(maxGroups(len(rows))); value++ {
+	for value := int64(1); value < int64(maxBuckets(len(rows))); value++ {
 		if !x.Update(rows, answers(value)) {
 			t.Fatalf("value %d: the caller is to begin anew", value)
 		}
 		x.Count()
 	}
-	if x.Update(rows, answers(-1)) || !x.Grouped {
-		t.Errorf("grouped is %v; want the caller to begin anew", x.Grouped)
+	if x.Update(rows, answers(-1)) || !x.Bucketed {
+		t.Errorf("bucketed is %v; want the caller to begin anew", x.Bucketed)
 	}
-	if !begin(-1) || len(x.Groups()) != 2 || x.Value(0, 0) != -1 {
-		t.Errorf("begun anew: %d groups, value %d", len(x.Groups()), x.Value(0, 0))
+	if !begin(-1) || len(x.Buckets()) != 2 || x.Value(0, 0) != -1 {
+		t.Errorf("begun anew: %d buckets, value %d", len(x.Buckets()), x.Value(0, 0))
 	}
 }
 

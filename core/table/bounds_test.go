@@ -105,7 +105,7 @@ func TestFlappingNode(t *testing.T) {
 	atMost(t, "rows", tab.Rows(), 1)
 	atMost(t, "names of rows", len(tab.rows.of), 0)
 	atMost(t, "free rows", len(tab.rows.free), 1)
-	atMost(t, "entries of the journal", len(tab.placements.ring), placementsKept)
+	atMost(t, "entries of the journal", len(tab.podChanges.ring), podChangesKept)
 }
 
 // Pods without end, each with labels and a term of its own, in a namespace of
@@ -138,7 +138,7 @@ func TestTermsWithoutEnd(t *testing.T) {
 	crowds := 0
 	tab.PodNamespaces(func(name string) { tab.PodsByLabels(name, func(*PodsWithLabels) { crowds++ }) })
 	atMost(t, "crowds", crowds, 30)
-	atMost(t, "entries of the journal", len(tab.placements.ring), placementsKept)
+	atMost(t, "entries of the journal", len(tab.podChanges.ring), podChangesKept)
 	atMost(t, "entries to undo", len(tab.tries.undo), 0)
 }
 

@@ -239,8 +239,8 @@ func (w *world) compare(t *rapid.T) {
 			t.Fatal(err)
 		}
 	}
-	if w.Live() != len(w.m.nodes) || w.Placements() != len(w.m.pods) {
-		t.Fatalf("%d nodes, %d pods; want %d, %d", w.Live(), w.Placements(), len(w.m.nodes), len(w.m.pods))
+	if w.Live() != len(w.m.nodes) || w.PlacedPods() != len(w.m.pods) {
+		t.Fatalf("%d nodes, %d pods; want %d, %d", w.Live(), w.PlacedPods(), len(w.m.nodes), len(w.m.pods))
 	}
 	if w.Rows() > 6 || len(w.rows.free)+len(w.rows.of) != w.Rows() {
 		t.Fatalf("%d rows for 6 names, %d free, %d named", w.Rows(), len(w.rows.free), len(w.rows.of))

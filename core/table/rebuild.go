@@ -10,7 +10,7 @@ import (
 
 // Rebuild computes all that is derived from nodes and placed pods anew, as after a panic in the
 // middle of a change. Open checkpoints are undone. All rows count as changed, the journal of
-// placements is empty, and followers start anew.
+// podChanges is empty, and followers start anew.
 func (t *Table) Rebuild() {
 	t.forgetTries()
 	t.clearCounts()
@@ -29,9 +29,9 @@ func (t *Table) Rebuild() {
 		pl.withLabels = nil
 		t.put(pl)
 	}
-	t.placements.add(Placement{Pod: &object.Pod{}})
-	for t.placements.first < t.placements.total {
-		t.placements.drop()
+	t.podChanges.add(PodChange{Pod: &object.Pod{}})
+	for t.podChanges.first < t.podChanges.total {
+		t.podChanges.drop()
 	}
 	for r := range t.nodes {
 		t.columns.setHeadroom(Row(r))
@@ -41,7 +41,7 @@ func (t *Table) Rebuild() {
 	}
 }
 
-// forgetTries ends all open checkpoints, for Rebuild. It undoes their placements in the
+// forgetTries ends all open checkpoints, for Rebuild. It undoes their pod changes in the
 // map of placed pods alone; everything else is computed anew afterwards.
 func (t *Table) forgetTries() {
 	for _, e := range slices.Backward(t.tries.undo) {

@@ -8,21 +8,21 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// counter reads the journal of placements, and counts pods.
+// counter reads the journal of pod changes, and counts pods.
 type counter struct {
-	placements uint64
+	podChanges uint64
 	pods       int
 }
 
 func (c *counter) follow(t *Table) {
-	if !t.PlacementsAfter(c.placements, func(p Placement) {
+	if !t.PodChangesAfter(c.podChanges, func(p PodChange) {
 		if c.pods--; p.Came {
 			c.pods += 2
 		}
 	}) {
-		c.pods = t.Placements()
+		c.pods = t.PlacedPods()
 	}
-	c.placements = t.PlacementCount()
+	c.podChanges = t.PodChangeCount()
 }
 
 // However far a change came before it panicked: after a rebuild all is counted
@@ -62,8 +62,8 @@ func TestRebuild(t *testing.T) {
 			if tb.Pod("1") == nil || tb.Trying() {
 				t.Errorf("pod 1 is placed %v, a try is open %v", tb.Pod("1"), tb.Trying())
 			}
-			if c.follow(tb); c.pods != tb.Placements() {
-				t.Errorf("counted %d pods of %d", c.pods, tb.Placements())
+			if c.follow(tb); c.pods != tb.PlacedPods() {
+				t.Errorf("counted %d pods of %d", c.pods, tb.PlacedPods())
 			}
 		})
 	}

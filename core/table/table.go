@@ -55,7 +55,7 @@ type Table struct {
 	now        time.Time // see SetNow
 	journal    journal
 	shown      Shown
-	placements placements
+	podChanges podChanges
 	tries      tries
 	followers  followers
 }
@@ -123,8 +123,8 @@ func (t *Table) Pods(r Row) []*Placed { return t.pods[r] }
 // checkpoint counts.
 func (t *Table) Pod(uid types.UID) *Placed { return t.placed[uid] }
 
-// Placements returns the number of placed pods.
-func (t *Table) Placements() int { return len(t.placed) }
+// PlacedPods returns the number of placed pods.
+func (t *Table) PlacedPods() int { return len(t.placed) }
 
 // SetNode adds the node or replaces the one of the same name, and returns its row. Pods that
 // were placed before the node was known are on the row already. A state that is equal for
@@ -223,7 +223,7 @@ func (t *Table) put(pl *Placed) {
 	t.summaries[r] = append(t.summaries[r], summaryOf(pl))
 	t.podsByLabels.join(pl)
 	t.placedInGroup(pl.Pod)
-	t.placements.add(Placement{Pod: pl.Pod, Row: r, Came: true, Terms: pl.terms, Try: t.Trying()})
+	t.podChanges.add(PodChange{Pod: pl.Pod, Row: r, Came: true, Terms: pl.terms, Try: t.Trying()})
 	t.Touch(r)
 	t.followers.came(pl)
 }
@@ -246,7 +246,7 @@ func (t *Table) take(pl *Placed) {
 	if pl.Pod.PodGroup() != "" {
 		t.groups.Taken(pl.Pod)
 	}
-	t.placements.add(Placement{Pod: pl.Pod, Row: r, Terms: pl.terms, Try: t.Trying()})
+	t.podChanges.add(PodChange{Pod: pl.Pod, Row: r, Terms: pl.terms, Try: t.Trying()})
 	t.Touch(r)
 	t.followers.left(pl)
 }

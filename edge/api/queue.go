@@ -229,7 +229,7 @@ func (h *handler) summary(r *http.Request) (any, error) {
 	waiting, workloads := map[string]bool{}, map[string]string{}
 	err := h.look(r.Context(), func(m *machine.Machine) {
 		q, t := m.Queue(), m.Table()
-		s.Queue, s.Nodes, s.Pods, s.Assumed = Queue(q.Counts()), t.Live(), t.Placements(), m.Assumed()
+		s.Queue, s.Nodes, s.Pods, s.Assumed = Queue(q.Counts()), t.Live(), t.PlacedPods(), m.Assumed()
 		for e := range q.Entries() {
 			if e.Place() != queue.InFlight {
 				waiting[string(e.Pod.UID)] = true

@@ -130,7 +130,7 @@ func (h *handler) status(r *http.Request) (any, error) {
 	h.hideReason(r.Context(), s.Configuration.Refused)
 	err := h.look(r.Context(), func(m *machine.Machine) {
 		t := m.Table()
-		s.Queue, s.Nodes, s.Pods, s.Assumed = Queue(m.Queue().Counts()), t.Live(), t.Placements(), m.Assumed()
+		s.Queue, s.Nodes, s.Pods, s.Assumed = Queue(m.Queue().Counts()), t.Live(), t.PlacedPods(), m.Assumed()
 	})
 	if r.Context().Err() != nil {
 		return nil, r.Context().Err()

@@ -98,8 +98,8 @@ func TestAuditComparesTableAndQueue(t *testing.T) {
 					t.Errorf("pod %s is known in version %q, want %q", name, got, want)
 				}
 			}
-			if _, known := m.Table().Find("new"); len(version) != 5 || !known || m.Table().Live() != 2 || m.Table().Placements() != 3 {
-				t.Errorf("%d pods, %d nodes, %d placed; the new node is known: %t", len(version), m.Table().Live(), m.Table().Placements(), known)
+			if _, known := m.Table().Find("new"); len(version) != 5 || !known || m.Table().Live() != 2 || m.Table().PlacedPods() != 3 {
+				t.Errorf("%d pods, %d nodes, %d placed; the new node is known: %t", len(version), m.Table().Live(), m.Table().PlacedPods(), known)
 			}
 			must(m.Verify())
 		}))

@@ -68,7 +68,7 @@ func (d *Daemon) snapshot() metrics.Snapshot {
 	q, t := d.machine.Queue(), d.machine.Table()
 	s := metrics.Snapshot{
 		Now: time.Now(), Queue: q.Counts(), Groups: q.WaitingGroups(), Arrivals: q.Arrivals(), EventsInFlight: q.EventsInFlight(), Scoring: d.metrics.Scoring(),
-		Nodes: t.Live(), Pods: t.Placements(), Assumed: d.machine.Assumed(),
+		Nodes: t.Live(), Pods: t.PlacedPods(), Assumed: d.machine.Assumed(),
 		PluginPanics: d.machine.Panics(), BadObjects: d.watcher.BadObjects(),
 		Rewinds: d.watcher.Rewinds(), Undone: d.machine.Undone(), HeldBack: d.machine.HeldBack(),
 		Overcommits: d.machine.Overcommits(), OvercommittedNodes: d.machine.OvercommittedNodes(), Executor: d.executor.Counters(),

@@ -42,7 +42,7 @@ func (s *search) loosenSpread(row table.Row) (ways [][]edit) {
 
 // mostSkew is a maxSkew that no domain can exceed.
 func (s *search) mostSkew(c *v1.TopologySpreadConstraint) int64 {
-	return int64(c.MaxSkew) + int64(s.table.Placements()) + 1
+	return int64(c.MaxSkew) + int64(s.table.PlacedPods()) + 1
 }
 
 func (s *search) raisedSkew(c *v1.TopologySpreadConstraint, path string, skew int64) edit {

@@ -70,7 +70,7 @@ func room(last *Snapshot) *Snapshot {
 // take copies the machine's table, on the loop's goroutine. last is only read, as readers have it.
 func (s *Snapshot) take(m *machine.Machine, last *Snapshot) {
 	t := m.Table()
-	s.Counts = Counts{m.Queue().Counts(), t.Live(), t.Placements(), m.Assumed()}
+	s.Counts = Counts{m.Queue().Counts(), t.Live(), t.PlacedPods(), m.Assumed()}
 	for _, r := range t.All() {
 		s.Nodes = append(s.Nodes, t.Node(r))
 	}

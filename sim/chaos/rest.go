@@ -365,8 +365,8 @@ func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, batch *batchWorl
 		counts, again := m.Queue().Counts(), batch.triedAgain(m)
 		switch {
 		case why != "":
-		case m.Table().Placements() != bound:
-			why = fmt.Sprintf("%d pods are placed, the API server has %d", m.Table().Placements(), bound)
+		case m.Table().PlacedPods() != bound:
+			why = fmt.Sprintf("%d pods are placed, the API server has %d", m.Table().PlacedPods(), bound)
 		case len(m.Pods()) != ours || m.ExtenderCycles() > 0 || counts.InFlight == 0 && kept(m) > 0:
 			why = fmt.Sprintf("%d pods are known, there are %d; %d calls of extenders and %d events are kept", len(m.Pods()), ours, m.ExtenderCycles(), kept(m))
 		case m.Assumed() > 0:

@@ -52,7 +52,7 @@ func (s *sampler) take(w *sim.World) {
 // look is the cluster now.
 func look(w *sim.World) Sample {
 	t, counts := w.Machine.Table(), w.Machine.Queue().Counts()
-	s := Sample{Time: w.Now, Placed: t.Placements(), Pending: counts.Active + counts.Backoff + counts.ErrorBackoff + counts.Unschedulable + counts.Gated + counts.InFlight}
+	s := Sample{Time: w.Now, Placed: t.PlacedPods(), Pending: counts.Active + counts.Backoff + counts.ErrorBackoff + counts.Unschedulable + counts.Gated + counts.InFlight}
 	cpu, memory := t.Allocatable(table.CPU), t.Allocatable(table.Memory)
 	usedCPU, usedMemory := t.Used(table.CPU), t.Used(table.Memory)
 	var all, used, allMemory, takenMemory, free, stranded, pods int64

@@ -191,7 +191,7 @@ func (c *counts) sync(t *table.Table) {
 			moved = c.by[k][i].Follow(t, &c.pl.rooms) || moved
 		}
 	}
-	c.counted.Follow(t, moved, func(p table.Placement, n int64) {
+	c.counted.Follow(t, moved, func(p table.PodChange, n int64) {
 		c.eachShare(t, p.Pod, func(k kind, s share) { c.by[k][s.column].Add(p.Row, n*s.n) })
 	}, func() (sets, rows int) { return c.countAll(t) })
 }

@@ -107,7 +107,7 @@ func (e *existing) sync(t *table.Table) {
 	for _, c := range e.columns {
 		moved = c.Follow(t, &e.pl.rooms) || moved
 	}
-	e.counted.Follow(t, moved, func(p table.Placement, n int64) {
+	e.counted.Follow(t, moved, func(p table.PodChange, n int64) {
 		e.sharesOf(p.Terms, func(s share) { e.columns[s.column].Add(p.Row, n*s.n) })
 	}, e.countAll)
 }

@@ -210,7 +210,7 @@ func (w *world) remove(*rapid.T) {
 	}
 }
 
-// storm is more than the journal of placements holds, and more terms than the
+// storm is more than the journal of pod changes holds, and more terms than the
 // table remembers.
 func (w *world) storm(t *rapid.T) {
 	if len(w.marks) > 0 || w.chance(90) {

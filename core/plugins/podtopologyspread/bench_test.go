@@ -12,9 +12,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// BenchmarkPlacement is what one placement costs a class of pods: its counts
+// BenchmarkPodChange is what one placement costs a class of pods: its counts
 // are brought up to date and the cells asked.
-func BenchmarkPlacement(b *testing.B) {
+func BenchmarkPodChange(b *testing.B) {
 	for name, pod := range map[string]*object.Pod{
 		"zone": podWith(web(v1.LabelTopologyZone)), "host": podWith(web(v1.LabelHostname)),
 		"both": podWith(web(v1.LabelHostname), web(v1.LabelTopologyZone)),

@@ -156,13 +156,13 @@ func (c *counts) sync(t *table.Table) {
 	for i := range c.columns {
 		anew = c.columns[i].Follow(t, &c.pl.rooms) || anew
 	}
-	c.counted.Follow(t, anew, c.countPlacement, func() (sets, rows int) { return c.countAll(t) })
+	c.counted.Follow(t, anew, c.countPodChange, func() (sets, rows int) { return c.countAll(t) })
 	c.version = c.census.version
 }
 
-// countPlacement counts a pod that came (n is 1) or left (-1), in each column whose selector
+// countPodChange counts a pod that came (n is 1) or left (-1), in each column whose selector
 // matches it and whose policies its node meets.
-func (c *counts) countPlacement(p table.Placement, n int64) {
+func (c *counts) countPodChange(p table.PodChange, n int64) {
 	if p.Pod.Namespace != c.pod.Namespace {
 		return
 	}

@@ -5,7 +5,7 @@
 // profile, if a Service or a controller says who belongs together.
 //
 // A counts keeps, for one class of pods, how many matching pods are in each
-// domain, and is fed from the table's journal of placements. Which nodes count is in a
+// domain, and is fed from the table's journal of pod changes. Which nodes count is in a
 // census, that classes share: it follows the nodes. Rows with the same domains and
 // as many pods on the node itself form a cell.
 package podtopologyspread

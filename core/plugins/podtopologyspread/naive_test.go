@@ -29,7 +29,7 @@ type question struct {
 type scene struct {
 	nodes map[table.Row]*object.Node
 	pods  map[table.Row][]*object.Pod
-	tries []table.Placement
+	tries []table.PodChange
 }
 
 func (q *question) selects(c *v1.TopologySpreadConstraint, l labels.Set) bool {

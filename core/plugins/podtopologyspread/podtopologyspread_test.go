@@ -45,7 +45,7 @@ func nodeIn(name, zone string) *object.Node {
 // placeWebPods places that many web pods on the node.
 func placeWebPods(t *table.Table, node string, n int) {
 	for range n {
-		uid := types.UID(fmt.Sprint("web-", t.PlacementCount()))
+		uid := types.UID(fmt.Sprint("web-", t.PodChangeCount()))
 		t.AddPod(&object.Pod{UID: uid, Namespace: "a", Labels: map[string]string{"app": "web"}}, node)
 	}
 }

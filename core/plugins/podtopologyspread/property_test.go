@@ -250,7 +250,7 @@ func (w *world) remove(*rapid.T) {
 	}
 }
 
-// storm is more than the journal of placements holds.
+// storm is more than the journal of pod changes holds.
 func (w *world) storm(t *rapid.T) {
 	if len(w.marks) > 0 || w.chance(90) {
 		return
@@ -267,7 +267,7 @@ func (w *world) storm(t *rapid.T) {
 
 func (w *world) checkpoint(*rapid.T) {
 	if len(w.marks) == 0 {
-		w.before, w.since, w.start = w.scene(), w.PlacementCount(), w.Revision()
+		w.before, w.since, w.start = w.scene(), w.PodChangeCount(), w.Revision()
 	}
 	if len(w.marks) < 3 {
 		w.marks = append(w.marks, w.Checkpoint())
@@ -325,7 +325,7 @@ func (w *world) tried() scene {
 	}
 	s := w.before
 	s.tries = nil
-	w.PlacementsAfter(w.since, func(p table.Placement) { s.tries = append(s.tries, p) })
+	w.PodChangesAfter(w.since, func(p table.PodChange) { s.tries = append(s.tries, p) })
 	return s
 }
 

@@ -2,9 +2,9 @@ package table
 
 import "github.com/berth-scheduler/berth/core/object"
 
-// Placement is an entry of the journal of placements: a pod was placed on a row, or removed
+// PodChange is an entry of the journal of pod changes: a pod was placed on a row, or removed
 // from it.
-type Placement struct {
+type PodChange struct {
 	Pod  *object.Pod
 	Row  Row
 	Came bool // true: placed; false: removed
@@ -14,28 +14,28 @@ type Placement struct {
 	Try bool
 }
 
-// placementsKept bounds the entries of the journal of placements, bytesKept the memory of
+// podChangesKept bounds the entries of the journal of pod changes, bytesKept the memory of
 // their pods' labels and terms. A reader that is further behind has to count all pods anew.
 const (
-	placementsKept = 1 << 14
+	podChangesKept = 1 << 14
 	bytesKept      = 1 << 26
 )
 
-// placements is a ring of the last entries of the journal, numbered from 1.
-type placements struct {
-	ring  []Placement // entry n is at index (n-1) % placementsKept
+// podChanges is a ring of the last entries of the journal, numbered from 1.
+type podChanges struct {
+	ring  []PodChange // entry n is at index (n-1) % podChangesKept
 	total uint64      // number of the last entry
 	first uint64      // entries up to this number are dropped
 	bytes int         // bytesHeld of the pods in the ring
 }
 
 // add appends an entry and drops old ones beyond the bounds.
-func (l *placements) add(p Placement) {
-	if len(l.ring) < placementsKept {
+func (l *podChanges) add(p PodChange) {
+	if len(l.ring) < podChangesKept {
 		l.ring = append(l.ring, p)
 	} else {
-		at := &l.ring[l.total%placementsKept]
-		if l.first+placementsKept == l.total {
+		at := &l.ring[l.total%podChangesKept]
+		if l.first+podChangesKept == l.total {
 			l.drop()
 		}
 		*at = p
@@ -47,10 +47,10 @@ func (l *placements) add(p Placement) {
 }
 
 // drop removes the oldest entry.
-func (l *placements) drop() {
-	at := &l.ring[l.first%placementsKept]
+func (l *podChanges) drop() {
+	at := &l.ring[l.first%podChangesKept]
 	l.bytes -= bytesHeld(at.Pod)
-	*at = Placement{}
+	*at = PodChange{}
 	l.first++
 }
 
@@ -67,20 +67,20 @@ func bytesHeld(p *object.Pod) int {
 	return n + len(p.Tolerations.Key)
 }
 
-// PlacementCount returns the number of placements and removals of pods so far, those under
+// PodChangeCount returns the number of placements and removals of pods so far, those under
 // checkpoints and by Undo included. A Rebuild raises it.
-func (t *Table) PlacementCount() uint64 { return t.placements.total }
+func (t *Table) PodChangeCount() uint64 { return t.podChanges.total }
 
-// PlacementsAfter calls visit with each placement and removal since PlacementCount was n,
+// PodChangesAfter calls visit with each placement and removal since PodChangeCount was n,
 // oldest first. It returns false, and calls nothing, if the journal does not reach back that
 // far.
-func (t *Table) PlacementsAfter(n uint64, visit func(Placement)) bool {
-	l := &t.placements
+func (t *Table) PodChangesAfter(n uint64, visit func(PodChange)) bool {
+	l := &t.podChanges
 	if n < l.first {
 		return false
 	}
 	for ; n < l.total; n++ {
-		visit(l.ring[n%placementsKept])
+		visit(l.ring[n%podChangesKept])
 	}
 	return true
 }
