@@ -86,9 +86,9 @@ func (s *Sum) On(t *table.Table, row table.Row) Answer {
 	return Compare(s.Request, has, used)
 }
 
-// EachUnfit calls visit for each row on which the request does not fit now, with the row's index in
+// eachUnfit calls visit for each row on which the request does not fit now, with the row's index in
 // rows and how the request compares (Short or Never).
-func (s *Sum) EachUnfit(t *table.Table, rows []table.Row, visit func(i int, a Answer)) {
+func (s *Sum) eachUnfit(t *table.Table, rows []table.Row, visit func(i int, a Answer)) {
 	has, used, known := s.columns(t)
 	if !known {
 		for i, r := range rows {
@@ -105,10 +105,10 @@ func (s *Sum) EachUnfit(t *table.Table, rows []table.Row, visit func(i int, a An
 	}
 }
 
-// Exchanged returns what On would return if the pods of a priority lower than below left
+// exchanged returns what On would return if the pods of a priority lower than below left
 // the row and the pods in came were added. known is false if a sum is saturated, or if the
 // table has no columns of the resource.
-func (s *Sum) Exchanged(t *table.Table, row table.Row, below int32, came []*object.Pod) (a Answer, known bool) {
+func (s *Sum) exchanged(t *table.Table, row table.Row, below int32, came []*object.Pod) (a Answer, known bool) {
 	has, used, known := s.with(t, row, came)
 	switch {
 	case !known:

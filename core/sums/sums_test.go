@@ -25,7 +25,7 @@ func ExampleSum() {
 	names := map[Answer]string{Fits: "fits", Short: "short", Never: "never"}
 	for _, request := range []int64{400, 500, 2500} {
 		s := New(tb, v1.ResourceCPU, request, false)
-		without, _ := s.Exchanged(tb, row, 1, nil)
+		without, _ := s.exchanged(tb, row, 1, nil)
 		fmt.Println(request, names[s.On(tb, row)], "lacks", s.Lacking(tb, row), "- without pods below priority 1:", names[without])
 	}
 	// Output:
@@ -34,7 +34,7 @@ func ExampleSum() {
 	// 2500 never lacks 2100 - without pods below priority 1: never
 }
 
-// On, EachUnfit, Exchanged and Lacking agree with one another, and with what happens to the
+// On, eachUnfit, exchanged and Lacking agree with one another, and with what happens to the
 // table when pods leave and come.
 func TestSumsFollowTheTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -62,9 +62,9 @@ func TestSumsFollowTheTable(t *testing.T) {
 				t.Fatalf("%s: %d equal pods fit, and %d were placed", name, n, repeated(tb, &s, row, equal, 4))
 			}
 			unfit := Fits
-			s.EachUnfit(tb, []table.Row{row}, func(_ int, a Answer) { unfit = a })
+			s.eachUnfit(tb, []table.Row{row}, func(_ int, a Answer) { unfit = a })
 			if unfit != s.On(tb, row) {
-				t.Fatalf("%s: EachUnfit says %d, On %d", name, unfit, s.On(tb, row))
+				t.Fatalf("%s: eachUnfit says %d, On %d", name, unfit, s.On(tb, row))
 			}
 			if n, _ := Repeats([]Sum{s}, tb, row, nil, equal, 4); (n > 0) != (unfit == Fits) {
 				t.Fatalf("%s: answer %d, and it fits %d times", name, unfit, n)
@@ -73,7 +73,7 @@ func TestSumsFollowTheTable(t *testing.T) {
 				t.Fatalf("%s: answer %d, and %d is lacking", name, unfit, lacks)
 			}
 			for _, pods := range [][]*object.Pod{nil, {came}} {
-				said, known := s.Exchanged(tb, row, below, pods)
+				said, known := s.exchanged(tb, row, below, pods)
 				lacked := s.Lacking(tb, row)
 				mark := tb.Checkpoint()
 				for _, placed := range append([]*table.Placed(nil), tb.Pods(row)...) {
@@ -89,7 +89,7 @@ func TestSumsFollowTheTable(t *testing.T) {
 				tried, lacks := s.On(tb, row), s.Lacking(tb, row)
 				tb.Undo(mark)
 				if known && said != tried {
-					t.Fatalf("%s: Exchanged says %d, a trial %d", name, said, tried)
+					t.Fatalf("%s: exchanged says %d, a trial %d", name, said, tried)
 				}
 				if lacks != math.MinInt64 && lacks != lacked {
 					t.Fatalf("%s: %d is lacking after the exchange, want %d", name, lacks, lacked)
@@ -120,7 +120,7 @@ func TestSaturatedSumsAreUnknown(t *testing.T) {
 		tb.AddPod(&object.Pod{UID: uid, Demand: resource.Demand{Usage: resource.Vector{MilliCPU: math.MaxInt64 - 1}}}, "n")
 	}
 	s := New(tb, v1.ResourceCPU, 1, false)
-	if a, known := s.Exchanged(tb, row, 1, nil); known {
+	if a, known := s.exchanged(tb, row, 1, nil); known {
 		t.Errorf("the answer is said to be %d", a)
 	}
 }

@@ -26,7 +26,7 @@ const (
 func Verdicts[V ~uint64](list []Sum, t *table.Table, rows []table.Row, out []V) {
 	clear(out)
 	for k := range list {
-		list[k].EachUnfit(t, rows, func(i int, a Answer) { out[i] = V(reject(uint64(out[i]), list, k, a)) })
+		list[k].eachUnfit(t, rows, func(i int, a Answer) { out[i] = V(reject(uint64(out[i]), list, k, a)) })
 	}
 }
 
@@ -35,7 +35,7 @@ func Verdicts[V ~uint64](list []Sum, t *table.Table, rows []table.Row, out []V) 
 // has no bit of its own.
 func VerdictExchanged(list []Sum, t *table.Table, row table.Row, below int32, came []*object.Pod) (v uint64, known bool) {
 	for k := range list {
-		a, known := list[k].Exchanged(t, row, below, came)
+		a, known := list[k].exchanged(t, row, below, came)
 		if !known || k > lastOwnBit {
 			return 0, false
 		}
