@@ -170,7 +170,7 @@ func (p *Pod) Alike(q *Pod) bool {
 		p.Priority == q.Priority && p.Terminating == q.Terminating && p.Terminal == q.Terminal && p.Started.Equal(q.Started) &&
 		p.Demand.Usage.Equal(q.Demand.Usage) && p.Demand.NonZero.Equal(q.Demand.NonZero) &&
 		sameClaims(p.FromDevices, q.FromDevices) && slices.Equal(p.HostPorts, q.HostPorts) && slices.Equal(p.Claims, q.Claims) && maps.Equal(p.Labels, q.Labels) && p.termsKey() == q.termsKey() &&
-		p.VolumesKey() == q.VolumesKey()
+		p.volumesKey() == q.volumesKey()
 }
 
 // sameClaims reports whether the entries name the same ResourceClaims. Their amounts are

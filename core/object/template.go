@@ -12,7 +12,7 @@ import (
 // which pods it may preempt. Replicas of one workload usually have equal templates. Names,
 // status and what only scores depend on are left out.
 func (p *Pod) AppendTemplate(key []byte) []byte {
-	for _, s := range [...]string{p.SchedulerName, p.Namespace, p.PodGroup(), p.Tolerations.Key, p.Controller.Name, p.VolumesKey()} {
+	for _, s := range [...]string{p.SchedulerName, p.Namespace, p.PodGroup(), p.Tolerations.Key, p.Controller.Name, p.volumesKey()} {
 		key = appendString(key, s)
 	}
 	key = append(key, byte(p.Controller.Kind), bit(p.NeverPreempts), bit(p.RequiredNodes != nil), bit(p.Spread != nil), bit(p.Affinity != nil))

@@ -83,9 +83,9 @@ func (p *Pod) HasPVCs(ephemeral bool) bool {
 	return slices.ContainsFunc(p.Volumes, func(v Volume) bool { return v.Claimed && (ephemeral || !v.Ephemeral) })
 }
 
-// VolumesKey returns a key that is equal for pods whose volumes no plugin can tell apart;
+// volumesKey returns a key that is equal for pods whose volumes no plugin can tell apart;
 // "" for a pod without volumes.
-func (p *Pod) VolumesKey() string {
+func (p *Pod) volumesKey() string {
 	if len(p.Volumes) == 0 {
 		return ""
 	}
