@@ -104,9 +104,12 @@ func TestPassGivesWhatThePluginsGive(t *testing.T) {
 		}
 		small := offered.MilliCPU <= table.MostInverted && offered.Memory <= table.MostInverted
 		spread := func(f [2]float64) int64 { return int64((1 - math.Abs((f[0]-f[1])/2)) * 100) }
-		want := 7 + weights[0]*(percents/2) + weights[1]*(50+(50+spread(with)-spread(without))/2)
+		balanced := 50 + (50+spread(with)-spread(without))/2
+		want := 7 + weights[0]*(percents/2) + weights[1]*balanced
 		room := min(offered.MilliCPU-nonZero.MilliCPU-pod.MilliCPU, offered.Memory-nonZero.Memory-pod.Memory)
 		switch {
+		case small && offered.MilliCPU > 0 && offered.Memory > 0 && a.Balanced(tb, row) != balanced:
+			t.Fatalf("balanced %d, want %d", a.Balanced(tb, row), balanced)
 		case states[0] != -1:
 			t.Fatal("a row outside of the mask was written")
 		case len(left) == 0 && (!fits || int64(states[1]) != want):
