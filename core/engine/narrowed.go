@@ -84,8 +84,8 @@ func (x *feasibility) leftOut() decision.Blocker {
 	}
 }
 
-// leftOutReason returns kube-scheduler's reason for nodes that these PreFilter plugins did
-// not name.
+// leftOutReason returns kube-scheduler's reason for nodes that these PreFilter plugins did not name:
+// "node(s) didn't satisfy plugin(s) [A B]", with the names sorted.
 func leftOutReason(plugins []string) string {
 	sorted := slices.Sorted(slices.Values(plugins))
 	return fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", strings.Join(sorted, " "))

@@ -45,9 +45,10 @@ func (l *podGroups) tryPlacements(c *groupCycle) (tried []*framework.Placement) 
 	return tried
 }
 
-// choosePlacement tries all placements. It returns the best of those in which the group fits, and
-// true. If it fits in none, it returns the first, which is to be reported, and false. If a plugin
-// failed, it returns nil, and c.status is the error.
+// choosePlacement tries all placements, of which there must be one. It returns the best of those in
+// which the group fits, and true. If it fits in none, it returns the first, for the report, and
+// false. If a plugin failed, it returns nil, and c.status is the error. Otherwise c holds the try of
+// the last placement, not of the chosen one.
 func (l *podGroups) choosePlacement(c *groupCycle, placements []framework.Placement) (chosen *framework.Placement, fits bool) {
 	var fitting []*framework.PodGroupAssignments
 	for i := range placements {

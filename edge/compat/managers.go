@@ -26,8 +26,14 @@ func newRecorder(h *Hosts, profileName string) events.EventRecorderLogger {
 	return h.broadcaster.NewRecorder(scheme.Scheme, profileName).WithLogger(h.options.Logger)
 }
 
-// SharedCSIManager returns a lister of CSINodes.
-func (h *handle) SharedCSIManager() fwk.CSIManager { return csiManager{h.Hosts} }
+// SharedCSIManager returns a lister of CSINodes. It reads their informer, not the snapshot of an
+// attempt. The informer runs if a plugin calls SharedCSIManager in its factory.
+func (h *handle) SharedCSIManager() fwk.CSIManager {
+	if h.factory != nil {
+		h.factory.Storage().V1().CSINodes().Informer()
+	}
+	return csiManager{h.Hosts}
+}
 
 // csiManager is a fwk.CSIManager and its lister. It reads the informers.
 type csiManager struct{ *Hosts }
@@ -45,9 +51,10 @@ func (m csiManager) Get(name string) (*storagev1.CSINode, error) {
 	return m.factory.Storage().V1().CSINodes().Lister().Get(name)
 }
 
-// SharedDRAManager returns the ResourceClaims, ResourceSlices and DeviceClasses as
-// plugins see them. A plugin must call it in its factory to see the taints of
-// DeviceTaintRules.
+// SharedDRAManager returns the ResourceClaims, ResourceSlices and DeviceClasses as plugins see them,
+// by their informers. A plugin must call it in its factory to see the taints of DeviceTaintRules.
+// It must register for events of a kind, or list it once in its factory: else the informer of that
+// kind does not run.
 func (h *handle) SharedDRAManager() fwk.SharedDRAManager {
 	h.followSlices()
 	return draManager{h.Hosts}

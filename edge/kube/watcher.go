@@ -378,9 +378,10 @@ func (s *store) Transformer() cache.TransformFunc {
 // Add posts a new object. An object that is known already is posted as Update does.
 func (s *store) Add(obj any) error { return s.Update(obj) }
 
-// Update posts an object, new or changed. It posts nothing if the object was posted in this
-// very version, or cannot be decoded and has no event. If an object with another UID had the
-// name before, the deletion of that object is posted first.
+// Update posts the event of an object that was added or changed. If the object cannot be decoded,
+// it posts the substitute event of guarded, or nothing if there is none. It posts nothing if the
+// object was posted in this very version. If an object with another UID had the name before, it
+// posts the deletion of that object first. The error is that obj is not of the store's type.
 func (s *store) Update(obj any) error {
 	e := s.entry(obj)
 	if e == nil {

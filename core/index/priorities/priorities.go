@@ -127,8 +127,8 @@ func (l *lowest) add(p *object.Pod) {
 	}
 }
 
-// check returns an error if the lowest priorities kept are not those of the table's pods,
-// counted anew.
+// check returns an error for the first difference between the index and the table's pods, counted
+// anew: in the lowest priorities, their start times, and the numbers of pods in PodGroups.
 func (x *Index) check(*Index) error {
 	for _, r := range x.table.All() {
 		if is, now := x.rows[r], lowestOf(x.table.Pods(r)); is.priority != now.priority || is.unstarted != now.unstarted || !is.latest.Equal(now.latest) {

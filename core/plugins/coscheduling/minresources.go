@@ -13,8 +13,9 @@ import (
 )
 
 // lacking returns the reason if one of the group's MinResources is not free on all nodes together,
-// or if they have no room for as many pods as the group's minimum; "" if all is free. What the
-// group's own placed pods use counts as free, and a node whose pods use more than it has as full.
+// or if these have no room for the group's minimum of pods. It returns "" if all is free, and for a
+// group without MinResources. What the group's own placed pods use counts as free. A node whose
+// pods use more than it has counts as full.
 func lacking(t *table.Table, g *object.PodGroup) string {
 	if len(g.Needs()) == 0 {
 		return ""
