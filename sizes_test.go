@@ -150,17 +150,22 @@ func TestCommentsStandAlone(t *testing.T) {
 
 // sleepers names the test files without testing/synctest that may sleep, and why.
 var sleepers = map[string]string{
-	"edge/daemon/reach_test.go": "a benchmark: it measures real time",
-	"edge/kube/audit_test.go":   "audited starts virtual time",
-	"edge/kube/shown_test.go":   "follows starts virtual time",
-	"lab/bench/steady_test.go":  "a deadline, which no passing test reaches",
-	"lab/e2e/binding_test.go":   "its webhook is slow on purpose: an API server keeps real time",
-	"tool/browser_test.go":      "a deadline, which no passing test reaches",
-	"tool/view_states_test.go":  "its daemon polls what a browser is to see, in real time",
+	"edge/daemon/reach_test.go":       "a benchmark: it measures real time",
+	"edge/kube/audit_test.go":         "audited starts virtual time",
+	"edge/kube/shown_test.go":         "follows starts virtual time",
+	"lab/bench/steady_test.go":        "a deadline, which no passing test reaches",
+	"edge/kube/serverversion_test.go": "polls a server in real time until it answers so",
+	"lab/e2e/field_test.go":           "polls an API server in real time",
+	"lab/e2e/scene_test.go":           "polls an API server in real time",
+	"lab/e2e/skew_test.go":            "polls an API server in real time",
+	"lab/e2e/binding_test.go":         "its webhook is slow on purpose: an API server keeps real time",
+	"tool/browser_test.go":            "a deadline, which no passing test reaches",
+	"tool/view_bench_test.go":         "a benchmark: it measures real time",
+	"tool/view_states_test.go":        "its daemon polls what a browser is to see, in real time",
 }
 
 // sleeping are the functions of package time by which a test sleeps.
-var sleeping = map[string]bool{"Sleep": true, "After": true, "NewTimer": true, "Tick": true}
+var sleeping = map[string]bool{"Sleep": true, "After": true, "NewTicker": true, "NewTimer": true, "Tick": true}
 
 // No test sleeps in real time: it uses testing/synctest or waits for a condition.
 func TestNoTestSleeps(t *testing.T) {

@@ -76,7 +76,8 @@ const (
 	All       = ActionType(1<<32 - 1)
 )
 
-// actionNames are v1.37's names of single actions. It has none for UpdatePodTerminating.
+// actionNames are v1.37's names of single actions, and Berth's own for UpdatePodTerminating, which
+// v1.37 does not tell from Update.
 var actionNames = map[ActionType]string{
 	Add:                                "Add",
 	Delete:                             "Delete",
@@ -99,7 +100,8 @@ var actionNames = map[ActionType]string{
 	UpdateNodePreemptionPolicy:         "UpdateNodePreemptionPolicy",
 }
 
-// String returns the name of the action, v1.37's if it has one. Of several actions the lowest bit counts.
+// String returns the name of the action, v1.37's if it has one. Of several actions the lowest bit
+// counts.
 func (a ActionType) String() string {
 	if a == All {
 		return "All"

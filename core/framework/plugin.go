@@ -192,7 +192,7 @@ type PreFilterResult struct {
 	Rules
 	// Skip means that Filter is not called for this pod: it rejects no node.
 	Skip bool
-	// Alone means that Filter keeps what it learns about other rows, and so must not be
+	// Alone means that Filter reuses what it learnt about other rows, so that it must not be
 	// called concurrently for one class.
 	Alone bool
 	// NodeNames, when not nil, names the only nodes that can be feasible.

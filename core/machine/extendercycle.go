@@ -56,8 +56,8 @@ type call struct {
 const (
 	// replyGrace is how much longer than Extender.Timeout the machine waits for a reply.
 	replyGrace = 5 * time.Second
-	// maxRounds is how often in an attempt no node may be left that the extenders pass although
-	// other nodes became free meanwhile. Before that the cycle begins anew; then the attempt fails.
+	// maxRounds bounds the rounds of an attempt. A round in which no node is left that the extenders
+	// pass begins anew if another node became free meanwhile; the last round fails the attempt.
 	maxRounds = 3
 )
 

@@ -24,8 +24,8 @@ func (n renominated) Renominated(since uint64) ([]string, uint64, bool) {
 	return n.changed, n.now, since+1 == n.now
 }
 
-// Rows lists, after each change of nominations, who is nominated where. Of these there count
-// against a pod those of at least its priority, and never the pod itself.
+// Rows lists, after each change of nominations, who is nominated where. Against a pod count those
+// of at least its priority, and never the pod itself.
 func TestRowsFollowNominations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tb, rows := table.New(), nominations.Rows{}

@@ -271,8 +271,12 @@ func TestGroupKeepsMinimum(t *testing.T) {
 			t.Fatalf("%v on %v leave %v (%t), best is %v", result.Victims, needs, got, ok, best)
 		}
 	})
-	if preempted == 0 { // -short draws few worlds
-		t.Error("no group preempts")
+	least := 20
+	if testing.Short() { // it draws few worlds
+		least = 1
+	}
+	if preempted < least {
+		t.Errorf("%d groups preempt", preempted)
 	}
 }
 

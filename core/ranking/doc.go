@@ -15,13 +15,13 @@
 //
 // Say that there are six rows. The value is the zone, filter 2 is NodeResourcesFit:
 //
-//	row  answers                row state        index
+//	row  answers                row state         index
 //	0    zone a, score 71       bucket 0, 71      bucket 0 (zone a)   71: 2 rows  <- top
-//	1    zone a, score 71       bucket 0, 71                         40: 1 row
+//	1    zone a, score 71       bucket 0, 71                          40: 1 row
 //	2    zone b, score 90       bucket 1, 90      bucket 1 (zone b)   90: 1 row   <- top
-//	3    filter 2 rejects it    cause 0          cause 0 (filter 2): 2 rows
+//	3    filter 2 rejects it    cause 0           cause 0 (filter 2): 2 rows
 //	4    zone a, score 40       bucket 0, 40
-//	5    filter 2 rejects it    cause 0          feasible: 4 rows
+//	5    filter 2 rejects it    cause 0           feasible: 4 rows
 //
 // To decide, the caller gives each bucket its bonus: zone a 100, zone b 50 (and may
 // rule a bucket out, as a spread constraint does with a zone). Pick compares two

@@ -43,7 +43,7 @@ func (w *world) setNamespace(t *rapid.T) {
 	w.Namespaces().Set(&object.Namespace{Name: namespaceNames.Draw(t, "namespace"), Labels: drawLabels(t)})
 }
 
-// compareTerms: of the terms of placed pods, TermsAbout names those that match.
+// compareTerms: of the terms of placed pods, About names those that match.
 func (w *world) compareTerms(t *rapid.T) {
 	p := &object.Pod{Namespace: "team-a", Labels: map[string]string{"app": "a"}}
 	want := map[string]bool{}

@@ -123,7 +123,7 @@ func (l *Loop) Lead(yes bool) {
 
 // Inspect runs look between two steps, on the loop's goroutine, so that look may read the
 // machine. It returns nil when look has returned or panicked. It returns ctx's error when ctx
-// ends; look may then run later, or never. It returns ErrStopped if the loop stops before look
+// ends; look may then still run, or have run. It returns ErrStopped if the loop stops before look
 // has run.
 func (l *Loop) Inspect(ctx context.Context, look func()) error {
 	done := make(chan struct{})
@@ -140,7 +140,11 @@ func (l *Loop) Inspect(ctx context.Context, look func()) error {
 	case <-done:
 	case <-ctx.Done():
 	case <-l.stopped:
-		return ErrStopped
+		select {
+		case <-done: // it ran just before
+		default:
+			return ErrStopped
+		}
 	}
 	return ctx.Err()
 }

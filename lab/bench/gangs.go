@@ -22,6 +22,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
@@ -465,7 +466,7 @@ var (
 
 func (o *GangOptions) write(w io.Writer, runs []GangRun) error {
 	if o.Output == "json" {
-		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "GangsResult", "runs": runs})
+		return writeJSON(w, map[string]any{"apiVersion": why.APIVersion, "kind": "GangsResult", "runs": runs})
 	}
 	return writeRows(w, o.Output, slices.Concat(gangColumns, gangColumnsOf[o.Mode]), runs)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
@@ -312,7 +313,7 @@ var hardColumns = []column[HardRun]{
 
 func writeHard(w io.Writer, format string, runs []HardRun) error {
 	if format == "json" {
-		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "HardResult", "runs": runs})
+		return writeJSON(w, map[string]any{"apiVersion": why.APIVersion, "kind": "HardResult", "runs": runs})
 	}
 	return writeRows(w, format, hardColumns, runs)
 }

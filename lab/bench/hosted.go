@@ -21,6 +21,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/compat"
+	"github.com/berth-scheduler/berth/edge/why"
 )
 
 // hostedName is the name of the plugin that both schedulers have in `bench hosted`.
@@ -274,7 +275,7 @@ func Hosted(ctx context.Context, o HostedOptions, say func(string, ...any)) ([]P
 // writeHosted has a point of each scheduler for each kind and pattern.
 func writeHosted(w io.Writer, format string, points []Point) error {
 	if format == "json" {
-		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "HostedResult", "points": points})
+		return writeJSON(w, map[string]any{"apiVersion": why.APIVersion, "kind": "HostedResult", "points": points})
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "plugin\tpattern\tBerth decisions/s\tCPU µs\tkube-scheduler decisions/s\tratio\tall nodes decisions/s\tratio\t")

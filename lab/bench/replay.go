@@ -19,6 +19,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/edge/why"
 )
 
 // The trace's GPUs as an extended resource, a thousand a GPU, and the label
@@ -332,7 +334,7 @@ func openbPod(field func(string) string) (*v1.Pod, error) {
 
 func writeReplayed(w io.Writer, format string, results []Replayed) error {
 	if format == "json" {
-		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "ReplayResult", "results": results})
+		return writeJSON(w, map[string]any{"apiVersion": why.APIVersion, "kind": "ReplayResult", "results": results})
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "scheduler\tpolicy\tdecisions\tdecisions/s\tp50 µs\tp99 µs\tGPUs\tallocated at 100 %\tat the end\t")

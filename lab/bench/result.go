@@ -3,6 +3,8 @@ package bench
 import (
 	"slices"
 	"time"
+
+	"github.com/berth-scheduler/berth/edge/why"
 )
 
 // Result is the machine-readable outcome, as the contract fixes it.
@@ -51,7 +53,7 @@ type Ratio struct {
 }
 
 func newResult(workload, mode string) *Result {
-	return &Result{APIVersion: "berth.dev/v1alpha1", Kind: "BenchResult", Workload: workload, Mode: mode}
+	return &Result{APIVersion: why.APIVersion, Kind: "BenchResult", Workload: workload, Mode: mode}
 }
 
 func (r *Result) finish() {

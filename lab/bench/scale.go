@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/why"
 )
 
 // The patterns in which classes of pods come.
@@ -354,7 +355,7 @@ var scaleColumns = []column[Point]{
 
 func writePoints(w io.Writer, format string, points []Point) error {
 	if format == "json" {
-		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "ScaleResult", "points": points})
+		return writeJSON(w, map[string]any{"apiVersion": why.APIVersion, "kind": "ScaleResult", "points": points})
 	}
 	return writeRows(w, format, scaleColumns, points)
 }

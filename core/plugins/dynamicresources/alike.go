@@ -204,7 +204,7 @@ func (pl *plugin) prepared(in *framework.Input, n *object.Node) (all *search, al
 // the result of another node if the search cannot tell the two apart; the error is nil then. Else
 // it runs the allocator.
 func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node) (found, error) {
-	if s := in.State.(*state); !s.alone || !pl.alone(in.Table, s) { // nodes are asked about at once
+	if s := in.State.(*state); !s.alone || !pl.alone(in.Table, s) { // nodes are asked about concurrently
 		return pl.searchOn(in, n)
 	}
 	all, alike := pl.prepared(in, n)

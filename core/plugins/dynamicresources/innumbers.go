@@ -10,7 +10,7 @@ import resourcev1 "k8s.io/api/resource/v1"
 // which inventories gave to equal contents, instead of evaluating selectors.
 type inNumbers struct {
 	devices []*device // that some request may take
-	matches []byte    // deviceMatches, those of the first device first, one for each alternative
+	matches []byte    // deviceMatch values, those of the first device first, one for each alternative
 	unusual bool      // a device is or can be shared: a search by numbers is not possible
 	// taken holds, by device, whether the search has taken it, and left what remains of
 	// the pools' counters.
