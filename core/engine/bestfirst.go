@@ -81,10 +81,10 @@ func weighsNodes(s scorer) bool { return s.CellScore != nil && s.CellScore.Feasi
 func (d *decider) extremesThat(s *scorer, passes func(table.Row) bool) extremes {
 	var values []int64
 	buckets := d.view.index.Buckets()
-	rawOf := func(g *ranking.Bucket) int64 { return s.rawOf(g.Value(s.column.at)) }
+	rawOf := func(bucket *ranking.Bucket) int64 { return s.rawOf(bucket.Value(s.column.at)) }
 	for i := range buckets {
-		if g := &buckets[i]; g.Fits && rawOf(g) != framework.NoScore {
-			values = append(values, rawOf(g))
+		if bucket := &buckets[i]; bucket.Fits && rawOf(bucket) != framework.NoScore {
+			values = append(values, rawOf(bucket))
 		}
 	}
 	slices.Sort(values)
@@ -97,8 +97,8 @@ func (d *decider) extremesThat(s *scorer, passes func(table.Row) bool) extremes 
 		for i := range buckets {
 			holds[i] = buckets[i].Fits && rawOf(&buckets[i]) == value
 		}
-		for r, g := range d.view.index.FeasibleRows() {
-			if holds[g] && passes(r) {
+		for r, bucket := range d.view.index.FeasibleRows() {
+			if holds[bucket] && passes(r) {
 				return true
 			}
 		}

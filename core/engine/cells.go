@@ -197,8 +197,8 @@ func (d *decider) weighBuckets() {
 		}
 		counts, buckets := b.counts[:0], v.index.Buckets()
 		for i := range buckets {
-			if g := &buckets[i]; g.Fits {
-				counts = append(counts, framework.CellCount{Cell: g.Value(s.column.at), Nodes: g.Rows})
+			if bucket := &buckets[i]; bucket.Fits {
+				counts = append(counts, framework.CellCount{Cell: bucket.Value(s.column.at), Nodes: bucket.Rows})
 			}
 		}
 		slices.SortFunc(counts, func(a, b framework.CellCount) int { return cmp.Compare(a.Cell, b.Cell) })

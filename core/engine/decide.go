@@ -150,16 +150,16 @@ func (d *decider) scoreBuckets(passes func(table.Row) bool) {
 		}
 		d.extremes[k] = d.bucketExtremes(s, passes)
 		for i := range buckets {
-			g := &buckets[i]
-			if !g.Fits {
+			bucket := &buckets[i]
+			if !bucket.Fits {
 				continue
 			}
-			raw := s.rawOf(g.Value(s.column.at))
+			raw := s.rawOf(bucket.Value(s.column.at))
 			if passes != nil && d.extremes[k].excludes(raw) {
-				g.Fits = false // none of its rows passes
+				bucket.Fits = false // none of its rows passes
 				continue
 			}
-			g.Bonus += d.normalisedScore(k, raw)
+			bucket.Bonus += d.normalisedScore(k, raw)
 		}
 	}
 }
@@ -173,8 +173,8 @@ func (d *decider) bucketExtremes(s *scorer, passes func(table.Row) bool) extreme
 	}
 	e, buckets := noExtremes, d.view.index.Buckets()
 	for i := range buckets {
-		if g := &buckets[i]; g.Fits {
-			e.add(s.rawOf(g.Value(s.column.at)))
+		if bucket := &buckets[i]; bucket.Fits {
+			e.add(s.rawOf(bucket.Value(s.column.at)))
 		}
 	}
 	return e

@@ -64,13 +64,13 @@ func (x *feasibility) filterBuckets() int {
 	v, rows := x.view, 0
 	buckets := v.index.Buckets()
 	for i := range buckets {
-		g := &buckets[i]
-		g.Fits = g.Rows > 0
+		bucket := &buckets[i]
+		bucket.Fits = bucket.Rows > 0
 		for _, f := range v.cellFilters {
-			g.Fits = g.Fits && f.CellFilter.Filter(&f.in, g.Value(f.column.at)) == framework.Fits
+			bucket.Fits = bucket.Fits && f.CellFilter.Filter(&f.in, bucket.Value(f.column.at)) == framework.Fits
 		}
-		if g.Fits {
-			rows += g.Rows
+		if bucket.Fits {
+			rows += bucket.Rows
 		}
 	}
 	return rows

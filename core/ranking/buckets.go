@@ -55,7 +55,7 @@ func (x *Index) Buckets() []Bucket { return x.buckets }
 
 // Value returns the value in column k, a raw score or a cell, that all rows of the bucket
 // have.
-func (g *Bucket) Value(k int) int64 { return g.key[k] }
+func (b *Bucket) Value(k int) int64 { return b.key[k] }
 
 // Bucket returns the State of a feasible row with the values in key and score 0, in the bucket of
 // these values, which it makes if there is none. It returns false if the index has no buckets, or
@@ -108,10 +108,10 @@ func (x *Index) addBucket(key values) int32 {
 		x.buckets = append(x.buckets, Bucket{})
 	}
 	x.buckets = x.buckets[:n+1]
-	g := &x.buckets[n] // one that was there before Begin: its memory is used again
-	*g = Bucket{key: key, byScore: g.byScore[:0], top: -1, lowest: unlisted}
+	b := &x.buckets[n] // one that was there before Begin: its memory is used again
+	*b = Bucket{key: key, byScore: b.byScore[:0], top: -1, lowest: unlisted}
 	if x.progress == counted {
-		g.byScore = extend(g.byScore, int(x.shape.Highest)+1)
+		b.byScore = extend(b.byScore, int(x.shape.Highest)+1)
 	}
 	return int32(n)
 }
@@ -131,9 +131,9 @@ func (x *Index) bucketOf(was State, found *Answers, i int) int32 {
 
 // has reports whether the values of the i-th row of found are those of the bucket, so that
 // the row belongs to it.
-func (g *Bucket) has(found *Answers, i int) bool {
+func (b *Bucket) has(found *Answers, i int) bool {
 	for k, column := range found.Values {
-		if column[i] != g.key[k] {
+		if column[i] != b.key[k] {
 			return false
 		}
 	}
@@ -151,22 +151,22 @@ func (x *Index) hashOfBucket(id int32) uint64 {
 
 // remove removes one row with the score from the bucket's counts, which must be kept by score. It
 // updates the top score and the number of rows that have it.
-func (g *Bucket) remove(score int32) {
-	g.Rows--
-	g.byScore[score]--
-	if score < g.top {
+func (b *Bucket) remove(score int32) {
+	b.Rows--
+	b.byScore[score]--
+	if score < b.top {
 		return
 	}
-	if g.ties--; g.ties == 0 {
-		g.findTop(score)
+	if b.ties--; b.ties == 0 {
+		b.findTop(score)
 	}
 }
 
 // findTop sets top to the highest score that some row has, and ties to the number of rows with it;
 // -1 and 0 if there is none. It searches downward from the given score.
-func (g *Bucket) findTop(score int32) {
-	for g.top, g.ties = score, 0; g.top >= 0; g.top-- {
-		if g.ties = g.byScore[g.top]; g.ties > 0 {
+func (b *Bucket) findTop(score int32) {
+	for b.top, b.ties = score, 0; b.top >= 0; b.top-- {
+		if b.ties = b.byScore[b.top]; b.ties > 0 {
 			return
 		}
 	}
@@ -175,16 +175,16 @@ func (g *Bucket) findTop(score int32) {
 // addRow adds the row with its score to the bucket's counts, top score and lists. id is the
 // bucket's index.
 func (x *Index) addRow(id, score int32, r table.Row) {
-	g := &x.buckets[id]
-	g.Rows++
-	g.byScore[score]++
-	if score > g.top {
-		g.top, g.ties = score, 0
+	b := &x.buckets[id]
+	b.Rows++
+	b.byScore[score]++
+	if score > b.top {
+		b.top, b.ties = score, 0
 	}
-	if score == g.top {
-		g.ties++
+	if score == b.top {
+		b.ties++
 	}
-	if score >= g.lowest {
+	if score >= b.lowest {
 		x.addToList(id, score, r)
 	}
 }
@@ -199,8 +199,8 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 	}
 	missing := false
 	for id := range x.buckets {
-		if g := &x.buckets[id]; g.hasBest(best) && g.top < g.lowest {
-			g.startLists()
+		if b := &x.buckets[id]; b.hasBest(best) && b.top < b.lowest {
+			b.startLists()
 			missing = true
 		}
 	}
@@ -208,12 +208,12 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 		x.writeLists()
 	}
 	for id := range x.buckets {
-		g := &x.buckets[id]
-		if !g.hasBest(best) {
+		b := &x.buckets[id]
+		if !b.hasBest(best) {
 			continue
 		}
-		g.trimList(g.top-g.lowest, stateOf(int32(id), g.top), x.states)
-		for _, r := range g.lists[g.top-g.lowest] {
+		b.trimList(b.top-b.lowest, stateOf(int32(id), b.top), x.states)
+		for _, r := range b.lists[b.top-b.lowest] {
 			f(r)
 		}
 	}
@@ -221,10 +221,10 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 
 // trimList removes from the i-th list, in place, the rows whose State is no longer at:
 // they left the bucket, or have another score now.
-func (g *Bucket) trimList(i int32, at State, states []State) {
-	list := g.lists[i]
-	g.lists[i] = slices.DeleteFunc(list, func(r table.Row) bool { return states[r] != at })
-	g.listed -= len(list) - len(g.lists[i])
+func (b *Bucket) trimList(i int32, at State, states []State) {
+	list := b.lists[i]
+	b.lists[i] = slices.DeleteFunc(list, func(r table.Row) bool { return states[r] != at })
+	b.listed -= len(list) - len(b.lists[i])
 }
 
 // walkBest calls f with each row whose total is best, in one walk over all rows. It is used
@@ -232,7 +232,7 @@ func (g *Bucket) trimList(i int32, at State, states []State) {
 func (x *Index) walkBest(best int64, f func(table.Row)) {
 	for r, s := range x.states {
 		if s.feasible() {
-			if g := &x.buckets[s>>scoreBits]; s.score() == g.top && g.hasBest(best) {
+			if b := &x.buckets[s>>scoreBits]; s.score() == b.top && b.hasBest(best) {
 				f(table.Row(r))
 			}
 		}
@@ -240,19 +240,19 @@ func (x *Index) walkBest(best int64, f func(table.Row)) {
 }
 
 // hasBest reports whether the bucket fits and its best rows have the total best.
-func (g *Bucket) hasBest(best int64) bool {
-	return g.Fits && g.Rows > 0 && g.Bonus+int64(g.top) == best
+func (b *Bucket) hasBest(best int64) bool {
+	return b.Fits && b.Rows > 0 && b.Bonus+int64(b.top) == best
 }
 
 // startLists allocates lists for the highest scores of the bucket, as many as it takes to list about
 // a sixteenth of its rows, so that one walk over all rows serves several searches. writeLists fills
 // them.
-func (g *Bucket) startLists() {
-	g.lowest, g.unwritten = g.top, true
-	for n := int(g.byScore[g.top]); n < g.Rows/16 && g.lowest > 0; n += int(g.byScore[g.lowest]) {
-		g.lowest--
+func (b *Bucket) startLists() {
+	b.lowest, b.unwritten = b.top, true
+	for n := int(b.byScore[b.top]); n < b.Rows/16 && b.lowest > 0; n += int(b.byScore[b.lowest]) {
+		b.lowest--
 	}
-	g.lists, g.listed = make([][]table.Row, g.top-g.lowest+1), 0
+	b.lists, b.listed = make([][]table.Row, b.top-b.lowest+1), 0
 }
 
 // writeLists fills the lists of rows by score that startLists allocated, in one walk over
@@ -262,10 +262,10 @@ func (x *Index) writeLists() {
 		if !s.feasible() {
 			continue
 		}
-		if g := &x.buckets[s>>scoreBits]; g.unwritten {
-			if at := s.score() - g.lowest; at >= 0 {
-				g.lists[at] = append(g.lists[at], table.Row(r))
-				g.listed++
+		if b := &x.buckets[s>>scoreBits]; b.unwritten {
+			if at := s.score() - b.lowest; at >= 0 {
+				b.lists[at] = append(b.lists[at], table.Row(r))
+				b.listed++
 			}
 		}
 	}
@@ -278,21 +278,21 @@ func (x *Index) writeLists() {
 // that left from the list when they are many. If the lists of the bucket are too long, it drops them
 // all instead; the next search for the best rows makes new ones.
 func (x *Index) addToList(id, score int32, r table.Row) {
-	g := &x.buckets[id]
-	if g.listed > 64+2*g.Rows {
-		g.lists, g.listed, g.lowest = nil, 0, unlisted
+	b := &x.buckets[id]
+	if b.listed > 64+2*b.Rows {
+		b.lists, b.listed, b.lowest = nil, 0, unlisted
 		return
 	}
-	i := score - g.lowest
-	for len(g.lists) <= int(i) {
-		g.lists = append(g.lists, nil)
+	i := score - b.lowest
+	for len(b.lists) <= int(i) {
+		b.lists = append(b.lists, nil)
 	}
-	if before := len(g.lists[i]); before > 8+2*int(g.byScore[score]) {
-		slices.Sort(g.lists[i])
-		g.lists[i] = slices.Compact(g.lists[i])
-		g.listed -= before - len(g.lists[i])
-		g.trimList(i, stateOf(id, score), x.states)
+	if before := len(b.lists[i]); before > 8+2*int(b.byScore[score]) {
+		slices.Sort(b.lists[i])
+		b.lists[i] = slices.Compact(b.lists[i])
+		b.listed -= before - len(b.lists[i])
+		b.trimList(i, stateOf(id, score), x.states)
 	}
-	g.lists[i] = append(g.lists[i], r)
-	g.listed++
+	b.lists[i] = append(b.lists[i], r)
+	b.listed++
 }

@@ -21,7 +21,7 @@ func (x *Index) Check() error {
 // checkBucket recounts the rows of one bucket and returns an error for the first count or
 // list that differs.
 func (x *Index) checkBucket(id int32) error {
-	g := &x.buckets[id]
+	b := &x.buckets[id]
 	byScore, rows := make([]int32, x.shape.Highest+1), 0
 	for i, s := range x.states {
 		r := table.Row(i)
@@ -29,17 +29,17 @@ func (x *Index) checkBucket(id int32) error {
 			continue
 		}
 		score := s.score()
-		if int(score) >= len(byScore) || score > g.top {
-			return fmt.Errorf("row %d has score %d, the highest is %d", r, score, g.top)
+		if int(score) >= len(byScore) || score > b.top {
+			return fmt.Errorf("row %d has score %d, the highest is %d", r, score, b.top)
 		}
-		if score >= g.lowest && !slices.Contains(g.lists[score-g.lowest], r) {
+		if score >= b.lowest && !slices.Contains(b.lists[score-b.lowest], r) {
 			return fmt.Errorf("row %d is not in the list for %d", r, score)
 		}
 		byScore[score]++
 		rows++
 	}
-	if x.progress == counted && !slices.Equal(byScore, g.byScore) || rows != g.Rows || (rows > 0 && (g.ties == 0 || byScore[g.top] != g.ties)) {
-		return fmt.Errorf("counts %d rows, %d with the highest score %d, by score %v; has %d, %v", g.Rows, g.ties, g.top, g.byScore, rows, byScore)
+	if x.progress == counted && !slices.Equal(byScore, b.byScore) || rows != b.Rows || (rows > 0 && (b.ties == 0 || byScore[b.top] != b.ties)) {
+		return fmt.Errorf("counts %d rows, %d with the highest score %d, by score %v; has %d, %v", b.Rows, b.ties, b.top, b.byScore, rows, byScore)
 	}
 	return nil
 }

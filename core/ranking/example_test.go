@@ -25,8 +25,8 @@ func Example() {
 	pick := func() {
 		buckets := index.Buckets()
 		for i := range buckets {
-			g := &buckets[i]
-			g.Fits, g.Bonus = true, map[int64]int64{'a': 100, 'b': 50}[g.Value(0)]
+			b := &buckets[i]
+			b.Fits, b.Bonus = true, map[int64]int64{'a': 100, 'b': 50}[b.Value(0)]
 		}
 		row, total, ties := index.Pick(1)
 		fmt.Printf("row %d with %d, %d ties\n", row, total, ties)

@@ -108,8 +108,8 @@ func (x *Index) dropBuckets() {
 		}
 		x.states[r], x.scores[r] = 0, int64(s.score())
 		for k := range x.values {
-			if g := int(s >> scoreBits); g < len(x.buckets) {
-				x.values[k][r] = x.buckets[g].key[x.shape.Known+k]
+			if b := int(s >> scoreBits); b < len(x.buckets) {
+				x.values[k][r] = x.buckets[b].key[x.shape.Known+k]
 			}
 		}
 	}
@@ -244,20 +244,20 @@ func (x *Index) move(rows []table.Row, were, are []State) {
 // rescore corrects the counts of rows by score, and the highest score, of a bucket after
 // one of its rows got another score.
 func (x *Index) rescore(r table.Row, was, now State) {
-	g, before, after := &x.buckets[now>>scoreBits], was.score(), now.score()
-	g.byScore[before]--
-	g.byScore[after]++
+	b, before, after := &x.buckets[now>>scoreBits], was.score(), now.score()
+	b.byScore[before]--
+	b.byScore[after]++
 	switch {
-	case after > g.top:
-		g.top, g.ties = after, 1
-	case after == g.top:
-		g.ties++
-	case before == g.top:
-		if g.ties--; g.ties == 0 {
-			g.findTop(before)
+	case after > b.top:
+		b.top, b.ties = after, 1
+	case after == b.top:
+		b.ties++
+	case before == b.top:
+		if b.ties--; b.ties == 0 {
+			b.findTop(before)
 		}
 	}
-	if after >= g.lowest {
+	if after >= b.lowest {
 		x.addToList(int32(now>>scoreBits), after, r)
 	}
 }
@@ -302,11 +302,11 @@ func (x *Index) statesFor(found *Answers, from int, were, are []State) bool {
 		case !x.Bucketed:
 			are[i] = 0
 		default:
-			g := x.bucketOf(was, found, from+i)
-			if g == none || scores[i] < 0 {
+			b := x.bucketOf(was, found, from+i)
+			if b == none || scores[i] < 0 {
 				return false
 			}
-			are[i] = stateOf(g, int32(scores[i]))
+			are[i] = stateOf(b, int32(scores[i]))
 		}
 	}
 	return true

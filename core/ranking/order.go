@@ -31,10 +31,10 @@ func (o *Order) Of(x *Index) []Rated {
 	o.below = o.below[:0]
 	n, span := 0, int64(0)
 	for id := range x.buckets {
-		g, below := &x.buckets[id], int64(-1)
-		if g.Fits && g.Rows > 0 {
-			below = high - g.Bonus
-			n, span = n+g.Rows, max(span, below+1)
+		b, below := &x.buckets[id], int64(-1)
+		if b.Fits && b.Rows > 0 {
+			below = high - b.Bonus
+			n, span = n+b.Rows, max(span, below+1)
 		}
 		o.below = append(o.below, below)
 	}

@@ -41,15 +41,15 @@ func (x *Index) tied(best int64) draw.Rows {
 func (x *Index) best() (total int64, ties int) {
 	total = math.MinInt64
 	for id := range x.buckets {
-		g := &x.buckets[id]
-		if !g.Fits || g.Rows == 0 {
+		b := &x.buckets[id]
+		if !b.Fits || b.Rows == 0 {
 			continue
 		}
-		switch sum := g.Bonus + int64(g.top); {
+		switch sum := b.Bonus + int64(b.top); {
 		case sum > total:
-			total, ties = sum, int(g.ties)
+			total, ties = sum, int(b.ties)
 		case sum == total:
-			ties += int(g.ties)
+			ties += int(b.ties)
 		}
 	}
 	return total, ties
@@ -62,8 +62,8 @@ func (x *Index) hasTotal(r table.Row, total int64) bool {
 	if !s.feasible() {
 		return false
 	}
-	g := &x.buckets[s>>scoreBits]
-	return g.Fits && g.Bonus+int64(s.score()) == total
+	b := &x.buckets[s>>scoreBits]
+	return b.Fits && b.Bonus+int64(s.score()) == total
 }
 
 // progress is which counts of an index are up to date.
@@ -128,8 +128,8 @@ func (x *Index) countCause(s State) {
 // countByScore counts the rows of each bucket by score, and the rejected rows by cause.
 func (x *Index) countByScore() {
 	for id := range x.buckets {
-		g := &x.buckets[id]
-		g.Rows, g.byScore = 0, extend(g.byScore[:0], int(x.shape.Highest)+1)
+		b := &x.buckets[id]
+		b.Rows, b.byScore = 0, extend(b.byScore[:0], int(x.shape.Highest)+1)
 	}
 	for _, s := range x.states {
 		if s.feasible() {
@@ -139,11 +139,11 @@ func (x *Index) countByScore() {
 		}
 	}
 	for id := range x.buckets {
-		g := &x.buckets[id]
-		for _, n := range g.byScore {
-			g.Rows += int(n)
+		b := &x.buckets[id]
+		for _, n := range b.byScore {
+			b.Rows += int(n)
 		}
-		g.findTop(int32(len(g.byScore)) - 1)
+		b.findTop(int32(len(b.byScore)) - 1)
 	}
 }
 
@@ -167,8 +167,8 @@ func (x *Index) countBest() {
 
 // countRun adds to the bucket's counts the leading states that belong to it, and returns
 // their number. The states of the bucket are those from first to first+many-1.
-func (g *Bucket) countRun(states []State, first, many State) int {
-	best, ties, n := first+State(g.top), g.ties, 0
+func (b *Bucket) countRun(states []State, first, many State) int {
+	best, ties, n := first+State(b.top), b.ties, 0
 	for _, s := range states {
 		if uint32(s-first) >= uint32(many) {
 			break
@@ -181,7 +181,7 @@ func (g *Bucket) countRun(states []State, first, many State) int {
 		}
 		n++
 	}
-	g.Rows += n
-	g.top, g.ties = int32(best-first), ties
+	b.Rows += n
+	b.top, b.ties = int32(best-first), ties
 	return n
 }
