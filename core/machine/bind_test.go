@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 )
@@ -260,4 +261,29 @@ func TestRefusedButBound(t *testing.T) {
 	s.did("PublishEvent p-1 Scheduled")
 	s.used(40)
 	s.checkRest()
+}
+
+// A pod that a hosted Bind plugin says it bound, and that the API does not show bound for half a
+// minute, is read.
+func TestClaimedBindingIsRead(t *testing.T) {
+	p := newEvictions(t, func(alone *framework.Plugin) {
+		alone.Hosted = &framework.HostedPlugin{Blocking: framework.Blocking{Bind: true}}
+	})
+	p.profiles["s"].Host = noHost{}
+	start := time.Unix(0, 0)
+	for _, e := range []Event{preemptible("p", 1, ""), ScheduleOne{}, BindReply{UID: "p", Result: BindDone}} {
+		p.Step(start, e)
+	}
+	reads := func(after time.Duration) bool {
+		return slices.ContainsFunc(p.Step(start.Add(after), Tick{}), func(e Effect) bool {
+			read, is := e.(ReadPod)
+			return is && read.Pod.Name == "p"
+		})
+	}
+	if reads(claimTimeout - time.Second) {
+		t.Error("the pod is read before the API had time to show it bound")
+	}
+	if !reads(claimTimeout) {
+		t.Error("the plugin is believed for good")
+	}
 }
