@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -285,5 +286,23 @@ func TestClaimedBindingIsRead(t *testing.T) {
 	}
 	if !reads(claimTimeout) {
 		t.Error("the plugin is believed for good")
+	}
+}
+
+// A pod that a hosted PreBind plugin rejects is tried again as after an error: no event has to help
+// it.
+func TestPodThatPreBindRejectsNeedsNoEvent(t *testing.T) {
+	p := newEvictions(t, func(alone *framework.Plugin) {
+		alone.Hosted = &framework.HostedPlugin{Blocking: framework.Blocking{PreBind: true}}
+	})
+	of := p.profiles["s"]
+	of.Host, of.PreBind = noHost{}, of.Bind
+	start := time.Unix(0, 0)
+	rejection := &decision.Status{Code: decision.Unschedulable, Plugin: "Alone", Reasons: []string{"no"}}
+	for _, e := range []Event{preemptible("p", 1, ""), ScheduleOne{}, PreBindReply{UID: "p", Status: rejection}} {
+		p.Step(start, e)
+	}
+	if got := p.pods.byUID["p"].entry.Place(); got == queue.Unschedulable {
+		t.Errorf("the pod is %v", got)
 	}
 }
