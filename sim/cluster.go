@@ -22,9 +22,8 @@ type Cluster struct {
 	pods  map[string]*object.Pod // by namespace/name
 	ended map[string]*object.Pod // likewise, those that have succeeded or failed
 	// objects are those that only some plugins read, by kind and key.
-	objects map[string]object.Object
-	// selectorOwners are the Services and controllers.
-	selectorOwners map[machine.SelectorOwnerGone]bool
+	objects        map[string]object.Object
+	selectorOwners map[string]bool // Services and controllers, by kind, namespace and name
 	// owned are claims that stand for a pod's extended resources, by the pod's
 	// UID: they go with it.
 	owned  map[types.UID][]*object.ResourceClaim
@@ -36,7 +35,7 @@ type Cluster struct {
 // NewCluster returns an empty cluster in which nothing started before the
 // given time.
 func NewCluster(start time.Time) *Cluster {
-	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, ended: map[string]*object.Pod{}, objects: map[string]object.Object{}, selectorOwners: map[machine.SelectorOwnerGone]bool{}, owned: map[types.UID][]*object.ResourceClaim{}, started: start}
+	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, ended: map[string]*object.Pod{}, objects: map[string]object.Object{}, selectorOwners: map[string]bool{}, owned: map[types.UID][]*object.ResourceClaim{}, started: start}
 }
 
 // Watch returns the events since the last call, in order.
@@ -84,18 +83,18 @@ func (c *Cluster) SetBudget(b *object.Budget) { c.tell(machine.BudgetSet{Budget:
 
 // SetSelectorOwner creates or replaces the Service or controller.
 func (c *Cluster) SetSelectorOwner(f *object.SelectorOwner) {
-	c.selectorOwners[machine.SelectorOwnerGone{Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}] = true
+	c.selectorOwners[fmt.Sprintf("%v %s/%s", f.Kind, f.Namespace, f.Name)] = true
 	c.tell(machine.SelectorOwnerSet{Owner: f})
 }
 
 // DeleteSelectorOwner deletes the Service or controller. It is an error if that does not exist.
 func (c *Cluster) DeleteSelectorOwner(kind object.SelectorOwnerKind, namespace, name string) error {
-	gone := machine.SelectorOwnerGone{Kind: kind, Namespace: namespace, Name: name}
-	if !c.selectorOwners[gone] {
-		return fmt.Errorf("%s/%s: does not exist", namespace, name)
+	key := fmt.Sprintf("%v %s/%s", kind, namespace, name)
+	if !c.selectorOwners[key] {
+		return fmt.Errorf("%s: does not exist", key)
 	}
-	delete(c.selectorOwners, gone)
-	c.tell(gone)
+	delete(c.selectorOwners, key)
+	c.tell(machine.SelectorOwnerGone{Kind: kind, Namespace: namespace, Name: name})
 	return nil
 }
 

@@ -14,6 +14,11 @@ const (
 	StatefulSet
 )
 
+// String returns the API's name of the kind, such as Service; "" for NoSelectorOwner.
+func (k SelectorOwnerKind) String() string {
+	return [...]string{"", "Service", "ReplicationController", "ReplicaSet", "StatefulSet"}[k]
+}
+
 // SelectorOwner is a Service or a controller, whose selector tells which pods belong
 // together. Immutable.
 type SelectorOwner struct {

@@ -202,9 +202,9 @@ func subjectOf(e machine.Event) subject {
 	case machine.BudgetGone:
 		return named("poddisruptionbudget", e.Namespace, e.Name)
 	case machine.SelectorOwnerSet:
-		return named(ownerKind(e.Owner.Kind), e.Owner.Namespace, e.Owner.Name)
+		return named(e.Owner.Kind.String(), e.Owner.Namespace, e.Owner.Name)
 	case machine.SelectorOwnerGone:
-		return named(ownerKind(e.Kind), e.Namespace, e.Name)
+		return named(e.Kind.String(), e.Namespace, e.Name)
 	case machine.NamespaceSet:
 		return named("namespace", "", e.Namespace.Name)
 	case machine.NamespaceGone:
@@ -221,9 +221,6 @@ func subjectOf(e machine.Event) subject {
 	}
 	return outcomeOf(e)
 }
-
-// ownerKind returns subject.of for a Service or a controller.
-func ownerKind(k object.SelectorOwnerKind) string { return fmt.Sprintf("selector owner %d", k) }
 
 // objectKind returns the name of an object's kind by which lost events about one object are
 // recognized (subject.of).

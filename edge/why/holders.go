@@ -114,11 +114,6 @@ func holdersText(b *strings.Builder, indent string, holders []Holder) {
 	terminal.Fprintf(b, "%s%s: %s\n", indent, terminal.Plural(len(texts), "Largest holder", "Largest holders"), strings.Join(texts, ", "))
 }
 
-// kindsOfControllers are the kinds of a pod's controller as the scheduler knows it.
-var kindsOfControllers = map[object.SelectorOwnerKind]string{
-	object.ReplicationController: "ReplicationController", object.ReplicaSet: "ReplicaSet", object.StatefulSet: "StatefulSet",
-}
-
 // makerOf returns the workload of a placed pod, as far as its API object or else what the
 // scheduler keeps of it tells: the pods of an unknown controller go by their names.
 func (c *Cluster) makerOf(p *object.Pod) Workload {
@@ -128,7 +123,7 @@ func (c *Cluster) makerOf(p *object.Pod) Workload {
 	seen := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Labels: p.Labels}}
 	job := cmp.Or(p.Labels["batch.kubernetes.io/job-name"], p.Labels["job-name"])
 	controller := true
-	switch kind := kindsOfControllers[p.Controller.Kind]; {
+	switch kind := p.Controller.Kind.String(); {
 	case kind != "":
 		seen.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: p.Controller.Name, Controller: &controller}}
 	case job != "":

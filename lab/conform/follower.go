@@ -16,7 +16,6 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -217,18 +216,12 @@ func (f *follower) follow(e machine.Event) error {
 // selectorOwnerGone deletes the Service or controller for kube-scheduler, which requeues no pod
 // then.
 func (f *follower) selectorOwnerGone(e machine.SelectorOwnerGone) error {
-	for key, o := range f.written {
-		owner := decode.SelectorOwner(o)
-		if owner == nil || owner.Kind != e.Kind || owner.Namespace != e.Namespace || owner.Name != e.Name {
-			continue
-		}
-		delete(f.written, key)
-		if err := f.oracle.DeleteSelectorOwner(o); err != nil {
-			return err
-		}
-		return f.compareRequeues("the end of "+e.Name, make([]bool, len(f.waiting)))
+	key := fmt.Sprintf("%v %s/%s", e.Kind, e.Namespace, e.Name)
+	if err := f.oracle.DeleteSelectorOwner(f.written[key]); err != nil {
+		return err
 	}
-	return fmt.Errorf("the Service or controller %s/%s was not written", e.Namespace, e.Name)
+	delete(f.written, key)
+	return f.compareRequeues("the end of "+e.Name, make([]bool, len(f.waiting)))
 }
 
 // podSet is the pod as the story has it, with what the scheduler made of it.

@@ -418,10 +418,7 @@ func (p *play) delete(words []string) error {
 	}
 	if owner := selectorOwners[words[0]]; owner != nil {
 		namespace, name, _ := strings.Cut(key(words[1]), "/")
-		if err := p.world.Cluster.DeleteSelectorOwner(decode.SelectorOwner(owner()).Kind, namespace, name); err != nil {
-			return fmt.Errorf("%s %w", words[0], err)
-		}
-		return nil
+		return p.world.Cluster.DeleteSelectorOwner(decode.SelectorOwner(owner()).Kind, namespace, name)
 	}
 	if kind, known := object.KindOf(words[0]); known {
 		namespace, name, found := strings.Cut(words[1], "/")
