@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The drawing in doc.go has the figures that the Example prints.
+// The drawing in doc.go shows the figures that the Example prints.
 func TestDrawing(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Effect is something for the edge to do. Where its outcome matters to the machine, the outcome
-// comes back as an event.
+// Effect is a request to the edge. An event reports the outcome if the machine depends on it.
 type Effect interface{ effect() }
 
 type (

@@ -17,7 +17,7 @@ import (
 // groupCount is how many pods of a group that does not fit were counted to fit.
 type groupCount struct {
 	left int             // how many of the pods that fit were not taken so far
-	full *engine.Outcome // what is recorded for each of the pods after them
+	full *engine.Outcome // the record of each pod that does not fit
 }
 
 // take records in mb, the next pod of the group, what was counted. The first pods fit, on nodes

@@ -181,8 +181,8 @@ func calling(point, plugin string) string {
 }
 
 // unlistedKinds holds the list error of each kind whose objects cannot be listed. A pod is not
-// scheduled while a plugin needs such a kind (Reads.Kinds, unless Optional is set), except if the
-// plugin's PreFilter skips the pod. Nor is a pod that names a PodGroup of such a kind.
+// scheduled while a plugin needs such a kind: it is in Reads.Kinds, Reads.Optional is not set, and
+// PreFilter does not skip the pod. Nor is a pod scheduled that names a PodGroup of such a kind.
 type unlistedKinds map[object.Kind]error
 
 // hides returns an error if a kind that the plugin needs cannot be listed from the API, so that the

@@ -18,10 +18,10 @@ func ExamplePod_AppendTemplate() {
 	}
 	first := replica("web-1", "n1", 100)
 	for _, p := range []*object.Pod{replica("web-2", "", 100), replica("web-3", "", 200)} {
-		fmt.Printf("%s has the template of %s: %v\n", p.Key(), first.Key(), string(p.AppendTemplate(nil)) == string(first.AppendTemplate(nil)))
+		fmt.Printf("%s and %s have one template: %v\n", first.Key(), p.Key(), string(p.AppendTemplate(nil)) == string(first.AppendTemplate(nil)))
 	}
 
 	// Output:
-	// default/web-2 has the template of default/web-1: true
-	// default/web-3 has the template of default/web-1: false
+	// default/web-1 and default/web-2 have one template: true
+	// default/web-1 and default/web-3 have one template: false
 }

@@ -38,8 +38,8 @@ const (
 	Pods = Kinds
 )
 
-// kinds are the API's names of each kind. If an earlier kind has the same name in manifests,
-// name is that with the group, as in PodGroup.scheduling.x-k8s.io.
+// kinds are the API's names of each kind. Of two kinds with one name in manifests, the name of the
+// later one includes the group, as in PodGroup.scheduling.x-k8s.io.
 var kinds = [Kinds + 1]struct {
 	name, group, version, resource string
 	namespaced                     bool

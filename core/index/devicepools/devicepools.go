@@ -315,8 +315,8 @@ func consumesCounters(list []*resourcev1.ResourceSlice) bool {
 	return true
 }
 
-// hasCounters reports whether sets has the counter set that a device consumes from, with all
-// counters that it consumes.
+// hasCounters reports whether sets contains the counter set that consumed names, and that set each
+// counter that consumed names.
 func hasCounters(sets map[string]map[string]resourcev1.Counter, consumed *resourcev1.DeviceCounterConsumption) bool {
 	set, there := sets[consumed.CounterSet]
 	for name := range consumed.Counters { // any order: one that is missing is enough

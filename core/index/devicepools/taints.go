@@ -29,9 +29,9 @@ func (d *Index) Tainted(s *object.ResourceSlice) *object.ResourceSlice {
 	return s
 }
 
-// taint returns both states of a ResourceSlice with the taints that DeviceTaintRules add to its
-// devices. old has the taints that were computed for was; now has those of the present rules,
-// and is kept for Tainted. nil stands for no slice.
+// taint returns two states of a ResourceSlice with the taints that DeviceTaintRules add to its
+// devices: old with the taints that were computed for was, now with those of the present rules. It
+// keeps now for Tainted. nil stands for no slice.
 func (d *Index) taint(was, is object.Object) (old, now *object.ResourceSlice) {
 	if s, ok := was.(*object.ResourceSlice); ok {
 		old = d.Tainted(s)

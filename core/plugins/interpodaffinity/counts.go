@@ -72,8 +72,9 @@ type termSet struct {
 	shares []share
 }
 
-// newCounts returns empty counts whose layout has the topologies of the class's own terms and those
-// of others (nil: none). It adds neither of them: addOwnTerms and addExisting do.
+// newCounts returns empty counts with a layout for the topologies of own, the terms of the class,
+// and of others, the terms of placed pods; nil means that these have none. addOwnTerms and
+// addExisting then count the terms.
 func (pl *plugin) newCounts(t *table.Table, others *existing, own ...[]match.PodTerm) *counts {
 	keys := pl.keys[:0]
 	if others != nil {

@@ -95,8 +95,8 @@ func (p *ports) conflictWithPods(pods []*table.Placed) bool {
 	return slices.ContainsFunc(pods, func(pl *table.Placed) bool { return p.conflict(pl.Pod.HostPorts) })
 }
 
-// conflict reports whether one of the others has the port number and protocol of one of these, and
-// either both have the same address or one has anyAddress.
+// conflict reports whether a port of p and one of others have one number and protocol, and either one
+// address or anyAddress on one side.
 func (p *ports) conflict(others []object.HostPort) bool {
 	if min(len(p.list), len(others)) > fewPorts {
 		return p.conflictKnown(others)
